@@ -17,7 +17,6 @@ pub(crate) async fn all(client: &Client) -> Result<String> {
     Ok(Value::from(view.mounts.iter().map(record).collect::<Vec<_>>()).to_string())
 }
 
-/// Adds a mount.
 pub(crate) async fn add(client: &Client, name: String, url: String, options: String) -> Result<String> {
     let options = changed(&MountOptions::default(), &options)?;
     answer(client.control(AdminRequest::MountAdd { name: name.parse()?, url, options }).await?)

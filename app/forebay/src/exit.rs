@@ -69,7 +69,6 @@ pub(crate) struct Several {
 }
 
 impl Several {
-    /// Of so many.
     pub(crate) fn of(count: usize) -> Self {
         Self { are_more: count > 1, failed: false }
     }

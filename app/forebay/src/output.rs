@@ -68,7 +68,6 @@ impl Output {
         writeln!(self.stdout, "{text}").map_err(Failure::of_stdout)
     }
 
-    /// Lines of text.
     pub(crate) fn lines(&mut self, lines: &[String]) -> Outcome {
         lines.iter().try_for_each(|line| self.line(line))
     }

@@ -11,7 +11,6 @@ pub(crate) fn bytes(what: &str, total: u64) -> ProgressBar {
     bar
 }
 
-/// A bar of steps.
 pub(crate) fn steps(what: &str, total: u64) -> ProgressBar {
     let bar = ProgressBar::new(total).with_message(what.to_string());
     bar.set_style(style("{msg:<28} [{bar:28}] {pos:>3}/{len:<3} {elapsed:>5}"));

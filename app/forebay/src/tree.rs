@@ -36,7 +36,6 @@ impl Tree {
         client.open(path).await.map(Self::Object).map_err(|error| missing(client, path, error))
     }
 
-    /// All objects.
     pub(crate) fn objects(&self) -> &[ObjectInfo] {
         match self {
             Self::Object(info) => std::slice::from_ref(info),
@@ -44,12 +43,10 @@ impl Tree {
         }
     }
 
-    /// The versions of all objects.
     pub(crate) fn versions(&self) -> Vec<ObjectVersion> {
         self.objects().iter().map(|info| info.version.clone()).collect()
     }
 
-    /// Bytes of all objects.
     pub(crate) fn bytes(&self) -> u64 {
         self.objects().iter().fold(0u64, |bytes, info| bytes.saturating_add(info.version.size))
     }
@@ -75,7 +72,6 @@ pub(crate) fn beside(path: &ForebayPath, key: &Key) -> ForebayPath {
     ForebayPath::new(path.mount().clone(), key.clone())
 }
 
-/// Nothing is below `path`.
 pub(crate) fn nothing(path: &ForebayPath) -> Error {
     let key = path.key().as_str();
     if let Some(star) = key.find('*') {

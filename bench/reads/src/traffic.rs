@@ -34,7 +34,6 @@ impl Traffic {
         all as f64 / (end - start).max(EVERY.as_secs_f64())
     }
 
-    /// The most bytes in any `window` seconds.
     fn most_in(&self, window: f64) -> f64 {
         let later = |(from, before): (f64, u64)| {
             let within = self.0.iter().filter(move |(to, _)| *to > from && to - from <= window);

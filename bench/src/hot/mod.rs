@@ -83,7 +83,6 @@ async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
     Tpch::new(Engine::over_client(client.clone(), settings), &mounted()).await
 }
 
-/// Milliseconds.
 fn median_ms(taken: &[Taken], of: fn(&Taken) -> Duration) -> f64 {
     forebay_bench_harness::median(taken.iter().map(|it| of(it).as_secs_f64() * 1e3).collect())
 }

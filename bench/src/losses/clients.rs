@@ -69,7 +69,6 @@ impl Clients {
         Self { stop, in_flight, threads, counts, took }
     }
 
-    /// Queries that run now.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Relaxed)
     }

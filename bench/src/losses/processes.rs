@@ -66,7 +66,6 @@ impl Processes {
         Ok(())
     }
 
-    /// Starts it again, where it was.
     pub(super) fn restart(&mut self, role: Role) -> Result<()> {
         let arguments = self.find(role)?.1.clone();
         let child = self.spawn(role, &arguments)?;

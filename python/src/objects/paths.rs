@@ -6,7 +6,6 @@ use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, ObjectVersio
 /// What a listing shows: path, whether it is a folder, bytes, milliseconds since the Unix epoch, version.
 pub(crate) type Entry = (String, bool, u64, Option<i64>, Option<String>);
 
-/// The entry of an object.
 pub(crate) fn object(beside: &ForebayPath, info: ObjectInfo) -> Entry {
     let path = ForebayPath::new(beside.mount().clone(), info.version.key).to_string();
     (path, false, info.version.size, Some(info.modified_ms), Some(info.version.tag.to_string()))
@@ -34,7 +33,6 @@ pub(crate) async fn tree(client: &Client, path: &ForebayPath) -> Result<(Forebay
     }
 }
 
-/// The versions of objects.
 pub(crate) fn versions(objects: &[ObjectInfo]) -> Vec<ObjectVersion> {
     objects.iter().map(|info| info.version.clone()).collect()
 }

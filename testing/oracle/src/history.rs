@@ -5,10 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::contents::Seen;
+use crate::contents::{self, Seen};
 
 /// The way that a call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -172,8 +173,24 @@ impl Recorder {
         self.add_until(begin_us, self.now_us(), door, what, error);
     }
 
-    /// Takes down a call that was over before what it said was looked at.
-    pub fn add_until(&self, begin_us: u64, end_us: u64, door: Door, what: What, error: Option<Failure>) {
+    /// Takes down what a read of so many bytes from there on of an object said, with its ETag: it is over before that is looked at.
+    pub fn add_read(
+        &self,
+        begin_us: u64,
+        door: Door,
+        (key, start, asked): (u32, u64, u64),
+        read: Result<(Bytes, String), Failure>,
+    ) {
+        let end_us = self.now_us();
+        let (seen, error) = match read {
+            Ok((came, etag)) => (Some((contents::identify(key, start, asked, &came), etag)), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        assert!(seen.as_ref().is_none_or(|(seen, _)| *seen != Seen::Version(0)), "versions begin with 1");
+        self.add_until(begin_us, end_us, door, What::Read { key, start, seen }, error);
+    }
+
+    fn add_until(&self, begin_us: u64, end_us: u64, door: Door, what: What, error: Option<Failure>) {
         assert!(begin_us <= end_us, "a call ends after it began");
         self.calls.lock().push(Call { begin_us, end_us, door, what, error });
     }

@@ -22,7 +22,6 @@ impl<E: Ord> Events<E> {
         self.heap.push(Reverse((at, self.made, event)));
     }
 
-    /// The time of the next event.
     pub(crate) fn next_at(&self) -> Micros {
         self.heap.peek().map_or(Micros::MAX, |Reverse((at, ..))| *at)
     }

@@ -39,14 +39,12 @@ impl Draw {
         let mut lines = Vec::new();
         for (workers, utilisation) in [(10, 0.7), (15, 0.5), (15, 0.7), (15, 0.8), (25, 0.7)] {
             let place = Scenario::new(workers, 100, utilisation, 0.99);
-            let mut points = Vec::new();
-            for replicas in [1, 2, 3, 4, 5, 6, 8, 10] {
-                points.push((f64::from(replicas), self.run(&place, &way(&format!("uniform-{replicas}"))?).p99_ms));
-            }
-            lines.push(Line { name: format!("{workers} workers, {utilisation} busy"), points, dashed: false });
+            lines.push(line(&format!("{workers} workers, {utilisation} busy"), &[1, 2, 3, 4, 5, 6, 8, 10], |replicas| {
+                Ok((f64::from(*replicas), self.run(&place, &way(&format!("uniform-{replicas}"))?).p99_ms))
+            })?);
         }
         let own = self.run(&place("paper")?, &way("getafix")?);
-        lines.push(Line { name: "getafix, 15 at 0.7".into(), points: vec![(own.storage, own.p99_ms)], dashed: false });
+        lines.push(line("getafix, 15 at 0.7", &[own], |own| Ok((own.storage, own.p99_ms)))?);
         Ok(chart("Uniform replication: the knee moves with workers and rate", "replicas a segment", "p99, ms", lines))
     }
 
@@ -61,18 +59,16 @@ impl Draw {
             ("uniform, jsq by answers", "uniform", "-jsq-answers", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
             ("uniform, jsq, perfect", "uniform", "-jsq", vec!["1", "1.5", "2", "3", "4", "6", "8"]),
         ] {
-            let mut points = Vec::new();
-            for step in steps {
+            lines.push(line(title, &steps, |step| {
                 let outcome = self.run(&place, &way(&format!("{prefix}-{step}{suffix}"))?);
-                points.push((outcome.storage, of(&outcome)));
-            }
-            lines.push(Line { name: title.into(), points, dashed: false });
+                Ok((outcome.storage, of(&outcome)))
+            })?);
         }
         for (title, name) in
             [("getafix-paper", "getafix-paper"), ("scarlett, peak", "scarlett"), ("scarlett, mean", "scarlett-mean")]
         {
             let outcome = self.run(&place, &way(name)?);
-            lines.push(Line { name: title.into(), points: vec![(outcome.storage, of(&outcome))], dashed: false });
+            lines.push(line(title, &[outcome], |outcome| Ok((outcome.storage, of(outcome))))?);
         }
         Ok(chart(
             "Storage against latency: 15 workers, 100 segments, 0.7 busy",
@@ -85,12 +81,10 @@ impl Draw {
     fn utilisation(&self) -> Result<Chart> {
         let mut lines = Vec::new();
         for name in ["getafix", "getafix-budget-2", "getafix-paper", "scarlett", "uniform-2", "uniform-2-jsq"] {
-            let mut points = Vec::new();
-            for percent in [30, 40, 50, 60, 70, 80, 90] {
-                let place = Scenario { utilisation: f64::from(percent) / 100.0, ..place("paper")? };
-                points.push((f64::from(percent), self.run(&place, &way(name)?).p99_ms));
-            }
-            lines.push(Line { name: name.into(), points, dashed: false });
+            lines.push(line(name, &[30, 40, 50, 60, 70, 80, 90], |percent| {
+                let place = Scenario { utilisation: f64::from(*percent) / 100.0, ..place("paper")? };
+                Ok((f64::from(*percent), self.run(&place, &way(name)?).p99_ms))
+            })?);
         }
         Ok(chart("Latency against load: 15 workers, 100 segments", "percent of capacity asked for", "p99, ms", lines))
     }
@@ -99,13 +93,11 @@ impl Draw {
     fn garbage(&self) -> Result<Chart> {
         let mut lines = Vec::new();
         for name in ["getafix", "getafix-paper", "getafix-paper-without-garbage"] {
-            let mut points = Vec::new();
-            for room in [26, 28, 32, 36, 40, 50, 60] {
+            lines.push(line(name, &[26, 28, 32, 36, 40, 50, 60], |room| {
                 let mut place = place("room")?;
-                place.cluster.room = Some(room);
-                points.push((room as f64, self.run(&place, &way(name)?).p95_ms));
-            }
-            lines.push(Line { name: name.into(), points, dashed: false });
+                place.cluster.room = Some(*room);
+                Ok((*room as f64, self.run(&place, &way(name)?).p95_ms))
+            })?);
         }
         Ok(chart(
             "Garbage collection: 3 workers, 60 segments and 20 that come",
@@ -127,16 +119,18 @@ impl Draw {
             ("getafix, new segments", "fresh", way("getafix")?),
             ("getafix-paper, new segm.", "fresh", way("getafix-paper")?),
         ] {
-            let mut points = Vec::new();
-            for secs in [1, 5, 10, 20, 30, 40, 60] {
+            lines.push(line(title, &[1, 5, 10, 20, 30, 40, 60], |secs| {
                 let mut place = place(scenario)?;
                 place.cluster.poll = secs * 1_000_000;
-                points.push((secs as f64, self.run(&place, &way).p99_ms));
-            }
-            lines.push(Line { name: title.into(), points, dashed: false });
+                Ok((*secs as f64, self.run(&place, &way).p99_ms))
+            })?);
         }
         Ok(chart("How often clients ask for the routing table", "seconds between polls", "p99, ms", lines))
     }
+}
+
+fn line<T>(name: &str, steps: &[T], point: impl Fn(&T) -> Result<(f64, f64)>) -> Result<Line> {
+    Ok(Line { name: name.into(), points: steps.iter().map(point).collect::<Result<_>>()?, dashed: false })
 }
 
 fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {

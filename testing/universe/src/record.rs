@@ -17,6 +17,7 @@ const HEAD: [&str; 2] =
 const FAILED_TOLD: usize = 10;
 
 /// The worlds of one run that are over.
+#[derive(Default)]
 pub(crate) struct Record {
     first: u64,
     last: u64,
@@ -38,10 +39,7 @@ impl Record {
             last: options.seed,
             each: format!("{} s, {} calls in ten{more}", options.seconds, options.ops),
             commit: commit(),
-            seconds: 0,
-            calls: 0,
-            faults: 0,
-            failed: Vec::new(),
+            ..Self::default()
         }
     }
 

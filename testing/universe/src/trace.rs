@@ -51,7 +51,6 @@ impl Trace {
         }
     }
 
-    /// The number.
     pub(crate) fn hash(&self) -> u64 {
         self.hash.lock().digest()
     }

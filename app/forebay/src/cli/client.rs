@@ -72,7 +72,6 @@ pub(crate) enum ClientCommand {
     Top(TopArgs),
 }
 
-/// `top`.
 #[derive(Args)]
 pub(crate) struct TopArgs {
     /// Time between two looks
@@ -86,7 +85,6 @@ pub(crate) struct TopArgs {
     pub(crate) count: Option<u64>,
 }
 
-/// `record`.
 #[derive(Args)]
 pub(crate) struct RecordArgs {
     /// The trace to write; - for the standard output

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Args;
 use forebay_types::{BitRate, ByteSize, parse_duration};
 
-/// `demo`.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
     /// Folder for the data and the reports

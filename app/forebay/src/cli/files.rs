@@ -6,7 +6,6 @@ use clap::Args;
 use forebay_protocol::RangeSpec;
 use forebay_types::{Error, ForebayPath};
 
-/// `ls`.
 #[derive(Args)]
 pub(crate) struct LsArgs {
     /// A path, as in /lake/sales/; without one, the mounts
@@ -22,7 +21,6 @@ pub(crate) struct LsArgs {
     pub(crate) json: bool,
 }
 
-/// `stat`.
 #[derive(Args)]
 pub(crate) struct StatArgs {
     /// Paths of objects
@@ -33,7 +31,6 @@ pub(crate) struct StatArgs {
     pub(crate) json: bool,
 }
 
-/// `cat`.
 #[derive(Args)]
 pub(crate) struct CatArgs {
     /// Paths of objects
@@ -44,7 +41,6 @@ pub(crate) struct CatArgs {
     pub(crate) range: Option<Range>,
 }
 
-/// `cp`.
 #[derive(Args)]
 pub(crate) struct CpArgs {
     /// What to copy: paths below mounts (/lake/x), temporary data (forebay://tmp/x), local files (/tmp/x too), or - for the standard input
@@ -63,7 +59,6 @@ pub(crate) struct CpArgs {
     pub(crate) json: bool,
 }
 
-/// `rm`.
 #[derive(Args)]
 pub(crate) struct RmArgs {
     /// Paths of objects
@@ -83,7 +78,6 @@ pub(crate) struct RmArgs {
     pub(crate) json: bool,
 }
 
-/// `explain`.
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
     /// An object
@@ -94,7 +88,6 @@ pub(crate) struct ExplainArgs {
     pub(crate) json: bool,
 }
 
-/// `du`.
 #[derive(Args)]
 pub(crate) struct DuArgs {
     /// Paths; without one, all mounts
@@ -105,7 +98,6 @@ pub(crate) struct DuArgs {
     pub(crate) json: bool,
 }
 
-/// `load`.
 #[derive(Args)]
 pub(crate) struct LoadArgs {
     /// Paths; everything below them
@@ -122,7 +114,6 @@ pub(crate) struct LoadArgs {
     pub(crate) json: bool,
 }
 
-/// `pin`.
 #[derive(Args)]
 pub(crate) struct PinArgs {
     /// Paths; everything below them
@@ -139,7 +130,6 @@ pub(crate) struct PinArgs {
     pub(crate) json: bool,
 }
 
-/// `free` and `refresh`.
 #[derive(Args)]
 pub(crate) struct PathsArgs {
     /// Paths; everything below them

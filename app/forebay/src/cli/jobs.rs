@@ -2,7 +2,6 @@
 
 use clap::{Args, Subcommand};
 
-/// `jobs`.
 #[derive(Args)]
 pub(crate) struct JobsArgs {
     #[command(subcommand)]
@@ -24,7 +23,6 @@ pub(crate) enum JobsCommand {
     },
 }
 
-/// `transfers`.
 #[derive(Args)]
 pub(crate) struct TransfersArgs {
     /// One JSON object a transfer

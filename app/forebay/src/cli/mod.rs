@@ -120,7 +120,6 @@ pub(crate) enum ConfiguredCommand {
     },
 }
 
-/// `doctor`.
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
     /// One JSON object a check

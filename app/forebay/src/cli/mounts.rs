@@ -27,7 +27,6 @@ pub(crate) enum MountCommand {
     },
 }
 
-/// `mount add`.
 #[derive(Args)]
 pub(crate) struct MountAddArgs {
     /// 3 to 63 lower-case letters, digits, '-' and '.'
@@ -41,7 +40,6 @@ pub(crate) struct MountAddArgs {
     pub(crate) json: bool,
 }
 
-/// `mount set`.
 #[derive(Args)]
 pub(crate) struct MountSetArgs {
     /// The mount

@@ -33,7 +33,6 @@ D is text, or {\"base64\":\"..\"} for bytes that are not UTF-8. An operation tha
 {\"error\":KIND,\"message\":\"..\"} with NotFound, Exists, NotEmpty, NotContainer, WrongType, Invalid, NoSpace, DataLost,
 Retry or Denied, and the next one is done. The exit code is 0 when all were read.";
 
-/// `node`.
 #[derive(Subcommand)]
 pub(crate) enum NodeCommand {
     /// Put a value: the whole of a key-value, new or in the old one's place
@@ -67,7 +66,6 @@ pub(crate) struct NodePathArgs {
     pub(crate) path: String,
 }
 
-/// `node put` and `node append`.
 #[derive(Args)]
 pub(crate) struct NodeBytesArgs {
     /// A path below /tmp
@@ -85,7 +83,6 @@ pub(crate) struct NodeBytesArgs {
     pub(crate) location: Option<String>,
 }
 
-/// `node ls`.
 #[derive(Args)]
 pub(crate) struct NodeLsArgs {
     /// A container
@@ -99,7 +96,6 @@ pub(crate) struct NodeLsArgs {
     pub(crate) json: bool,
 }
 
-/// `node rm`.
 #[derive(Args)]
 pub(crate) struct NodeRmArgs {
     /// Paths below /tmp
@@ -110,7 +106,6 @@ pub(crate) struct NodeRmArgs {
     pub(crate) recursive: bool,
 }
 
-/// `node mkdir`.
 #[derive(Args)]
 pub(crate) struct NodeMkdirArgs {
     /// A path below /tmp
@@ -136,7 +131,6 @@ pub(crate) struct NodeMkdirArgs {
     pub(crate) lease: Option<std::time::Duration>,
 }
 
-/// `node stat`.
 #[derive(Args)]
 pub(crate) struct NodeStatArgs {
     /// A path below /tmp
@@ -146,7 +140,6 @@ pub(crate) struct NodeStatArgs {
     pub(crate) json: bool,
 }
 
-/// `node quota`.
 #[derive(Args)]
 pub(crate) struct NodeQuotaArgs {
     /// A directory, table or bag
@@ -159,7 +152,6 @@ pub(crate) struct NodeQuotaArgs {
     pub(crate) json: bool,
 }
 
-/// `node mv`.
 #[derive(Args)]
 pub(crate) struct NodeMvArgs {
     /// A path below /tmp
@@ -168,7 +160,6 @@ pub(crate) struct NodeMvArgs {
     pub(crate) to: String,
 }
 
-/// `node batch`.
 #[derive(Args)]
 #[command(after_long_help = OPERATIONS)]
 pub(crate) struct NodeBatchArgs {

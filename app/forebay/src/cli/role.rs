@@ -23,7 +23,6 @@ pub(crate) enum RoleCommand {
     Executor(RoleFlags),
 }
 
-/// `up`.
 #[derive(clap::Args)]
 pub(crate) struct UpArgs {
     /// Run distributed SQL too: a scheduler, and so many workers, each with an executor beside it

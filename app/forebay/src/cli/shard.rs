@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use forebay_shard_store::Acknowledged;
 use forebay_types::{ByteSize, ForebayPath};
 
-/// `shard`.
 #[derive(Subcommand)]
 pub(crate) enum ShardCommand {
     /// Build a shard from a Parquet, CSV or JSON file, or from flat text
@@ -93,7 +92,6 @@ Conditions:
 Bytes that are not UTF-8 are {\"base64\": \"..\"}. An operation that fails answers {\"error\": KIND, \"message\": \"..\"},
 and the next one is done. The exit code is 0 when all were read.";
 
-/// `shard build`.
 #[derive(Args)]
 pub(crate) struct ShardBuildArgs {
     /// A file of records: .parquet, .csv, .tsv, .json, .jsonl or .ndjson
@@ -122,7 +120,6 @@ pub(crate) struct ShardBuildArgs {
     pub(crate) json: bool,
 }
 
-/// `shard create`.
 #[derive(Args)]
 pub(crate) struct ShardCreateArgs {
     /// The dataset: a folder of a mount, as in /lake/orders.shards
@@ -156,7 +153,6 @@ pub(crate) struct ShardCreateArgs {
     pub(crate) json: bool,
 }
 
-/// `shard refresh`.
 #[derive(Args)]
 pub(crate) struct ShardRefreshArgs {
     /// The dataset: a folder of a mount
@@ -173,7 +169,6 @@ pub(crate) struct ShardRefreshArgs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Every(pub(crate) Option<Duration>);
 
-/// `shard status`.
 #[derive(Args)]
 pub(crate) struct ShardStatusArgs {
     /// The dataset: a folder of a mount
@@ -183,7 +178,6 @@ pub(crate) struct ShardStatusArgs {
     pub(crate) json: bool,
 }
 
-/// `shard pin`.
 #[derive(Args)]
 pub(crate) struct ShardPinArgs {
     #[command(flatten)]
@@ -193,7 +187,6 @@ pub(crate) struct ShardPinArgs {
     pub(crate) size: Option<f64>,
 }
 
-/// `shard ack`.
 #[derive(Args)]
 pub(crate) struct ShardAckArgs {
     #[command(flatten)]
@@ -213,7 +206,6 @@ pub(crate) struct ShardOrderArgs {
     pub(crate) json: bool,
 }
 
-/// `shard reshard`.
 #[derive(Args)]
 #[command(group(clap::ArgGroup::new("to").required(true).args(["shards", "size"])))]
 pub(crate) struct ShardReshardArgs {
@@ -256,7 +248,6 @@ pub(crate) struct ShardColumnsArgs {
     pub(crate) columns: Option<Vec<String>>,
 }
 
-/// `shard get`.
 #[derive(Args)]
 pub(crate) struct ShardGetArgs {
     #[command(flatten)]
@@ -267,7 +258,6 @@ pub(crate) struct ShardGetArgs {
     pub(crate) columns: ShardColumnsArgs,
 }
 
-/// `shard search`.
 #[derive(Args)]
 #[command(after_long_help = CONDITIONS)]
 pub(crate) struct ShardSearchArgs {
@@ -286,7 +276,6 @@ pub(crate) struct ShardSearchArgs {
     pub(crate) columns: ShardColumnsArgs,
 }
 
-/// `shard scan`.
 #[derive(Args)]
 pub(crate) struct ShardScanArgs {
     #[command(flatten)]
@@ -301,7 +290,6 @@ pub(crate) struct ShardScanArgs {
     pub(crate) columns: ShardColumnsArgs,
 }
 
-/// `shard count`.
 #[derive(Args)]
 #[command(after_long_help = CONDITIONS)]
 pub(crate) struct ShardCountArgs {
@@ -312,7 +300,6 @@ pub(crate) struct ShardCountArgs {
     pub(crate) condition: Option<String>,
 }
 
-/// `shard tune`.
 #[derive(Args)]
 pub(crate) struct ShardTuneArgs {
     #[command(flatten)]
@@ -322,7 +309,6 @@ pub(crate) struct ShardTuneArgs {
     pub(crate) size: f64,
 }
 
-/// `shard put`.
 #[derive(Args)]
 pub(crate) struct ShardPutArgs {
     /// The shard: a folder, or the path of a dataset that is served
@@ -345,7 +331,6 @@ pub(crate) struct ShardConditionArgs {
     pub(crate) if_version: Option<u64>,
 }
 
-/// `shard delete`.
 #[derive(Args)]
 pub(crate) struct ShardDeleteArgs {
     /// The shard: a folder, or the path of a dataset that is served
@@ -356,14 +341,12 @@ pub(crate) struct ShardDeleteArgs {
     pub(crate) condition: ShardConditionArgs,
 }
 
-/// `shard merge`.
 #[derive(Args)]
 pub(crate) struct ShardPathArgs {
     /// The shard: a folder, or the path of a dataset that is served
     pub(crate) shard: PathBuf,
 }
 
-/// `shard batch`.
 #[derive(Args)]
 #[command(after_long_help = OPERATIONS)]
 pub(crate) struct ShardBatchArgs {

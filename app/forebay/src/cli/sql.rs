@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::RoleFlags;
 
-/// `sql`.
 #[derive(Args)]
 pub(crate) struct SqlArgs {
     /// Statements, separated by `;`; without any (and without -f), those of the standard input, or a prompt on a terminal

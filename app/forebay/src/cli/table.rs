@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// `table`.
 #[derive(Subcommand)]
 pub(crate) enum TableCommand {
     /// Write files once more in another format: Parquet, CSV, JSON or Arrow to a table, and back
@@ -25,7 +24,6 @@ A column that no group names is on its own. `forebay table suggest` proposes gro
 Paths are those of `forebay sql`: /MOUNT/KEY, s3://BUCKET/KEY, file:///PATH or a local path; files, folders, patterns. The
 output is there whole or not at all. Where all paths are local no cluster is needed.";
 
-/// `table convert`.
 #[derive(Args)]
 #[command(after_help = GROUPS)]
 pub(crate) struct TableConvertArgs {
@@ -57,7 +55,6 @@ pub(crate) enum TableLayout {
     Packed,
 }
 
-/// `table inspect`.
 #[derive(Args)]
 pub(crate) struct TableInspectArgs {
     /// The table: /MOUNT/KEY, s3://BUCKET/KEY, file:///PATH or a local path
@@ -68,7 +65,6 @@ pub(crate) struct TableInspectArgs {
     pub(crate) json: bool,
 }
 
-/// `table suggest`.
 #[derive(Args)]
 #[command(after_help = "Recent queries are those that `forebay sql` has run on this account and that went well; they are kept in
 $XDG_STATE_HOME/forebay/queries (1 MiB at most; delete the file to forget them, and set query-history = false or

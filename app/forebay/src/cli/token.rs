@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand};
 
-/// `token`.
 #[derive(Subcommand)]
 pub(crate) enum TokenCommand {
     /// Make a token and print it; this is the only time that it is shown
@@ -25,7 +24,6 @@ pub(crate) enum TokenCommand {
     },
 }
 
-/// `token add`.
 #[derive(Args)]
 #[command(group(ArgGroup::new("role").required(true)))]
 pub(crate) struct TokenAddArgs {

@@ -4,7 +4,6 @@ use clap::{Args, Subcommand};
 
 use super::RoleFlags;
 
-/// `worker`.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct WorkerArgs {
@@ -23,7 +22,6 @@ pub(crate) enum WorkerCommand {
     Resume(WorkerResumeArgs),
 }
 
-/// `worker drain`.
 #[derive(Args)]
 pub(crate) struct WorkerDrainArgs {
     /// The worker's id or address, as in `forebay status`
@@ -37,7 +35,6 @@ pub(crate) struct WorkerDrainArgs {
     pub(crate) json: bool,
 }
 
-/// `worker resume`.
 #[derive(Args)]
 pub(crate) struct WorkerResumeArgs {
     /// The worker's id or address, as in `forebay status`

@@ -20,7 +20,6 @@ struct Usage {
     cached_bytes: u64,
 }
 
-/// Shows how much is below paths and how much of it is held.
 pub(crate) async fn run(client: &Client, args: DuArgs) -> Outcome {
     let mut output = Output::new(args.json);
     let paths = if args.paths.is_empty() {

@@ -15,7 +15,6 @@ struct Freed {
     freed_bytes: u64,
 }
 
-/// Drops what is held of everything below paths.
 pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {

@@ -20,7 +20,6 @@ pub(crate) struct Loaded {
     gone_bytes: u64,
 }
 
-/// Brings everything below paths into the tiers.
 pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
     let mut output = Output::new(args.json);
     let mut several = Several::of(args.paths.len());

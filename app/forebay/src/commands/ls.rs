@@ -22,7 +22,6 @@ struct Entry<'a> {
     version: Option<&'a str>,
 }
 
-/// Lists mounts, or what is below a path.
 pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
     let Some(path) = args.path.as_deref().filter(|path| *path != "/") else { return super::mount::list(client, args.json) };
     let path: ForebayPath = path.parse().map_err(|error: forebay_types::Error| Failure::Usage(error.to_string()))?;

@@ -8,7 +8,6 @@ use crate::cli::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Output};
 
-/// Adds, changes, removes and lists mounts.
 pub(crate) async fn run(client: &Client, command: MountCommand) -> Outcome {
     match command {
         MountCommand::Add(args) => add(client, args).await,
@@ -92,7 +91,6 @@ fn show(reply: ControlReply, json: bool) -> Outcome {
     })
 }
 
-/// All mounts.
 pub(crate) fn list(client: &Client, json: bool) -> Outcome {
     let view = client.view();
     let mut output = Output::new(json);

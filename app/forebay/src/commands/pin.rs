@@ -13,7 +13,6 @@ use crate::loading::Loading;
 use crate::output::Output;
 use crate::tree::Tree;
 
-/// Adds, removes or lists pins.
 pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
     let mut output = Output::new(args.json);
     if args.paths.is_empty() {

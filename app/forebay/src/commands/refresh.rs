@@ -7,7 +7,6 @@ use crate::cli::PathsArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
 
-/// Forgets listings and versions below paths.
 pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {

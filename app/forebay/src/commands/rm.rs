@@ -15,7 +15,6 @@ use crate::tree::{Tree, beside, unopened};
 /// Deletes on their way at once.
 const AT_ONCE: usize = 16;
 
-/// Deletes objects from shared storage.
 pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
     if !args.yes
         && let Some(mount) = args.paths.iter().find(|path| args.recursive && path.key().as_str().is_empty())

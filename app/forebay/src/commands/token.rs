@@ -21,7 +21,6 @@ struct Made<'a> {
     of: Token,
 }
 
-/// Makes, lists and ends tokens.
 pub(crate) async fn run(client: &Client, command: TokenCommand) -> Outcome {
     match command {
         TokenCommand::Add(args) => add(client, args).await,

@@ -27,7 +27,6 @@ struct Drained {
     stuck_bytes: u64,
 }
 
-/// Drains a worker, or lets it take part again.
 pub(crate) async fn run(client: &Client, command: WorkerCommand) -> Outcome {
     match command {
         WorkerCommand::Drain(args) => drain(client, args).await,

@@ -68,7 +68,6 @@ impl Config {
         self.settings.scheduler.as_ref().map(|scheduler| scheduler.on().map_or("off", |address| &address.0))
     }
 
-    /// Where the scheduler listens.
     #[cfg(feature = "cluster")]
     pub(crate) fn scheduler_listen(&self) -> Outcome<&str> {
         self.listen("scheduler-listen", &self.settings.scheduler_listen)
@@ -96,12 +95,10 @@ impl Config {
         }
     }
 
-    /// Where the coordinator listens.
     pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
         self.listen("coordinator-listen", &self.settings.coordinator_listen)
     }
 
-    /// Where the worker's data plane listens.
     pub(crate) fn worker_listen(&self) -> Outcome<&str> {
         self.listen("worker-listen", &self.settings.worker_listen)
     }

@@ -98,7 +98,6 @@ impl Setting {
         }
     }
 
-    /// The variable that sets it.
     pub(crate) fn variable(&self) -> String {
         format!("{VARIABLES}{}", self.key.to_ascii_uppercase().replace('-', "_"))
     }

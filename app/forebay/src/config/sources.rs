@@ -30,7 +30,6 @@ struct Said {
 const SEEN_BY_ALL: &str = "all users of this machine see the flags of a process, and this one has a password: write it in the settings \
                            file, in the key's variable, or leave it out and give PostgreSQL's client PGPASSFILE or PGPASSWORD";
 
-/// Whether it is a URL with a password.
 fn has_password(written: &Written) -> bool {
     let in_query = |url: &url::Url| url.query_pairs().any(|(key, _)| key == "password");
     written.text().is_ok_and(|text| url::Url::parse(text).is_ok_and(|url| url.password().is_some() || in_query(&url)))

@@ -32,7 +32,6 @@ const HEADER_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a value of fixed length at most.
 const FIXED_BYTES_MAX: i32 = 1 << 15;
 
-/// Opens a Parquet file.
 pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -163,6 +162,7 @@ mod tests {
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::basic::{Compression, Encoding};
+    use datafusion::parquet::file::metadata::ParquetMetaData;
     use datafusion::parquet::file::properties::{WriterProperties, WriterVersion};
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
@@ -176,12 +176,14 @@ mod tests {
     }
 
     fn written(columns: Vec<(&str, ArrayRef)>, properties: Option<WriterProperties>) -> tempfile::NamedTempFile {
-        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        closed(&RecordBatch::try_from_iter(columns).unwrap(), properties).0
+    }
+
+    fn closed(batch: &RecordBatch, properties: Option<WriterProperties>) -> (tempfile::NamedTempFile, ParquetMetaData) {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), properties).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        file
+        writer.write(batch).unwrap();
+        (file, writer.close().unwrap())
     }
 
     fn dictionary(text: &str, rows: usize) -> ArrayRef {
@@ -286,11 +288,8 @@ mod tests {
         for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
             let texts = (0..4096).map(|row| (row % 3 > 0).then(|| format!("line {row}")));
             let batch = RecordBatch::try_from_iter([("text", Arc::new(StringArray::from_iter(texts)) as ArrayRef)]).unwrap();
-            let file = tempfile::NamedTempFile::new().unwrap();
             let properties = WriterProperties::builder().set_writer_version(version).build();
-            let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(properties)).unwrap();
-            writer.write(&batch).unwrap();
-            let written = writer.close().unwrap();
+            let (file, written) = closed(&batch, Some(properties));
             let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
             check_column(file.as_file(), bytes, &[chunk], PAGE_BYTES_MAX).unwrap();
             let error = check_column(file.as_file(), bytes, &[chunk], 1 << 10).unwrap_err();
@@ -315,10 +314,7 @@ mod tests {
         let lists: ArrayRef = Arc::new(lists.finish());
         for (column, properties) in [(text, delta), (lists, WriterProperties::builder())] {
             let batch = RecordBatch::try_from_iter([("text", column)]).unwrap();
-            let file = tempfile::NamedTempFile::new().unwrap();
-            let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(properties.build())).unwrap();
-            writer.write(&batch).unwrap();
-            let written = writer.close().unwrap();
+            let (file, written) = closed(&batch, Some(properties.build()));
             let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
             check_column(file.as_file(), bytes, &[chunk], 2 << 20).unwrap();
             let error = check_column(file.as_file(), bytes, &[chunk], 1 << 20).unwrap_err();
@@ -333,10 +329,7 @@ mod tests {
     fn nulls_take_what_values_of_one_length_take() {
         let nulls: ArrayRef = Arc::new(FixedSizeBinaryArray::new_null(1 << 16, 100));
         let batch = RecordBatch::try_from_iter_with_nullable([("nulls", nulls, true)]).unwrap();
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        let written = writer.close().unwrap();
+        let (file, written) = closed(&batch, None);
         let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
         assert!(bytes < 10_000);
         check_column(file.as_file(), bytes, &[chunk], 8 << 20).unwrap();

@@ -96,7 +96,6 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
     .await
 }
 
-/// Runs the coordinator of a cluster.
 pub(crate) async fn coordinator(config: &Config) -> Outcome {
     let settings = RunSettings {
         coordinator: Some(coordinator_settings(config)?),
@@ -109,14 +108,12 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
     .await
 }
 
-/// Runs a worker of a cluster.
 pub(crate) async fn worker(config: &Config) -> Outcome {
     let worker = Some(worker_settings(config)?);
     let settings = RunSettings { worker, ..RunSettings::of(config, member_security(config).await?, HTTP_PORT)? };
     run(settings, |_, _| Ok(())).await
 }
 
-/// Runs an S3 gateway to a cluster.
 pub(crate) async fn gateway(config: &Config) -> Outcome {
     let Some(gateway) = config.gateway()? else {
         return Err(Failure::Usage(
@@ -129,7 +126,6 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
     run(settings, |_, _| Ok(())).await
 }
 
-/// Runs the scheduler of distributed SQL.
 #[cfg(feature = "cluster")]
 pub(crate) async fn scheduler(config: &Config) -> Outcome {
     let part = ClusterPart { executors: None, ..cluster_part(config, 1)? };
@@ -143,7 +139,6 @@ pub(crate) async fn scheduler(config: &Config) -> Outcome {
     .await
 }
 
-/// Runs an executor of distributed SQL.
 #[cfg(feature = "cluster")]
 pub(crate) async fn executor(config: &Config) -> Outcome {
     let part = ClusterPart { scheduler: None, ..cluster_part(config, 1)? };

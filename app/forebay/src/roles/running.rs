@@ -102,7 +102,6 @@ impl RunSettings {
     }
 }
 
-/// The roles that run in this process.
 pub(crate) struct Running {
     #[cfg(feature = "cluster")]
     cluster: Option<ClusterRunning>,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, Terminal, csv, forebay, free_port};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, free_port, until};
 
 const ROWS: u64 = 300_000;
 const FILES: u64 = 6;
@@ -39,11 +39,7 @@ impl Cluster {
     }
 
     fn wait_for_live(&self, count: usize) {
-        let started = Instant::now();
-        while self.live() != count {
-            assert!(started.elapsed() < Duration::from_secs(20), "not {count} workers live");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        until(&format!("{count} live workers"), || (self.live() == count).then_some(()));
     }
 
     fn query(&self) -> Vec<Value> {
@@ -66,11 +62,7 @@ fn a_query_survives_the_death_of_a_worker_in_its_middle() {
     cluster.bucket.server().set_bandwidth(Some(20_000_000));
     let address = cluster.address.clone();
     let query = std::thread::spawn(move || forebay(&address, &["sql", "--json", QUERY]));
-    let started = Instant::now();
-    while cluster.bucket.server().counters().bytes_out < 5_000_000 {
-        assert!(started.elapsed() < Duration::from_secs(20), "the query does not read");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("what the query reads", || (cluster.bucket.server().counters().bytes_out >= 5_000_000).then_some(()));
     cluster.workers.remove(0).kill();
     assert!(!query.is_finished(), "the query ended before the worker did");
     assert_eq!(query.join().unwrap().ok().json(), expected());

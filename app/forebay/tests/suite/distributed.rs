@@ -8,7 +8,7 @@ use forebay_types::ErrorKind;
 use serde_json::Value;
 
 use crate::support::http::ask;
-use crate::support::{Bucket, Role, forebay, forebay_in, free_port, interrupted, lake};
+use crate::support::{Bucket, Role, forebay, forebay_in, free_port, interrupted, lake, until};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
 
@@ -21,18 +21,6 @@ fn up(home: &std::path::Path) -> Role {
 
 fn jobs(at: &str) -> Vec<Value> {
     forebay(at, &["jobs", "--json"]).ok().json()
-}
-
-/// Waits until this is so.
-fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(is) = is() {
-            return is;
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{what} does not come");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

@@ -5,13 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port, lake};
-
-fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let bucket = Bucket::s3();
-    let (home, up, _) = lake(&bucket);
-    (home, up, bucket)
-}
+use crate::support::{Bucket, Role, csv, forebay, forebay_as, forebay_in, forebay_with, free_port, lake, lake_of, until};
 
 #[test]
 fn a_mount_that_does_not_answer() {
@@ -72,7 +66,7 @@ fn wrong_credentials() {
 
 #[test]
 fn a_bucket_or_a_folder_that_is_not_there() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let endpoint = bucket.server().endpoint();
     let at = up.address();
     forebay(&at, &["mount", "add", "gone", "s3://nosuchbucket", "--endpoint", &endpoint]).fails(1, &["nosuchbucket"]);
@@ -91,7 +85,7 @@ fn a_bucket_or_a_folder_that_is_not_there() {
 
 #[test]
 fn one_of_several_paths_that_is_missing_keeps_nobody_from_the_others() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let at = up.address();
     for key in ["a.csv", "c.csv", "folder/x.csv"] {
         bucket.put(key, &csv(100));
@@ -137,20 +131,11 @@ fn who_administers_one_mount_lifts_its_pins_and_they_are_let_go() {
     let at = up.address();
     let added = forebay(&at, &["token", "add", "boss", "--admin", "--mount", "lake", "--json"]).ok().json();
     let token = added[0]["token"].as_str().unwrap().to_string();
-    let asked = |arguments: &[&str]| {
-        let change = |command: &mut std::process::Command| {
-            command.env("FOREBAY_TOKEN", &token);
-        };
-        forebay_with(home.path(), &[arguments, &["--coordinator", at.as_str()]].concat(), change, b"").ok()
-    };
+    let asked = |arguments: &[&str]| forebay_as(token.as_str(), &at, arguments).ok();
     asked(&["pin", "/lake/a.bin"]);
     asked(&["pin", "--remove", "/lake/a.bin"]);
     // The worker hears of it within a second.
-    let began = Instant::now();
-    while forebay(&at, &["load", "/lake/b.bin"]).code != 0 {
-        assert!(began.elapsed() < Duration::from_secs(20), "what was pinned has no room for others");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("room of what was pinned", || (forebay(&at, &["load", "/lake/b.bin"]).code == 0).then_some(()));
 }
 
 #[test]
@@ -168,12 +153,7 @@ fn who_administers_one_mount_frees_its_data_and_no_other() {
     forebay(&at, &["load", "/lake/a.bin"]).ok();
     forebay(&at, &["pin", "/other/b.bin"]).ok();
     let token = forebay(&at, &["token", "add", "boss", "--admin", "--mount", "lake"]).ok().text().trim().to_string();
-    let asked = |arguments: &[&str]| {
-        let change = |command: &mut std::process::Command| {
-            command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
-        };
-        forebay_with(home.path(), &[arguments, &["--coordinator", at.as_str()]].concat(), change, b"")
-    };
+    let asked = |arguments: &[&str]| forebay_as(token.as_str(), &at, arguments);
     let cached = |path: &str| forebay(&at, &["du", path, "--json"]).ok().json()[0]["cached_bytes"].as_u64().unwrap();
     assert!(cached("/lake/a.bin") >= 1 << 20);
     asked(&["free", "/lake/a.bin"]).ok();
@@ -182,11 +162,7 @@ fn who_administers_one_mount_frees_its_data_and_no_other() {
     asked(&["pin", "--remove", "/other/b.bin"]).fails(1, &["other"]);
     assert!(cached("/other/b.bin") >= 1 << 20);
     let writer = forebay(&at, &["token", "add", "writer", "--write"]).ok().text().trim().to_string();
-    let change = |command: &mut std::process::Command| {
-        command.env("FOREBAY_TOKEN", &writer).env("XDG_RUNTIME_DIR", "/none");
-    };
-    forebay_with(home.path(), &["free", "/other/b.bin", "--coordinator", at.as_str()], change, b"")
-        .fails(1, &["may not administer mount other"]);
+    forebay_as(writer.as_str(), &at, &["free", "/other/b.bin"]).fails(1, &["may not administer mount other"]);
 }
 
 #[test]
@@ -212,7 +188,7 @@ fn a_pin_of_what_does_not_fit_is_none() {
 
 #[test]
 fn a_path_outside_every_mount() {
-    let (_home, up, _bucket) = up();
+    let (_home, up, _bucket) = lake_of(&[]);
     let at = up.address();
     for command in [["ls"], ["cat"], ["stat"], ["rm"], ["load"], ["pin"], ["free"], ["du"]] {
         forebay(&at, &[&command[..], &["/nosuch/x"]].concat()).fails(1, &["nosuch"]);
@@ -242,7 +218,7 @@ fn dots_in_a_key_are_not_resolved() {
 
 #[test]
 fn a_truncated_parquet_file() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let at = up.address();
     forebay(&at, &["sql", "copy (select * from generate_series(1, 100000) as t(n)) to '/lake/whole.parquet'"]).ok();
     let whole = forebay(&at, &["cat", "/lake/whole.parquet"]).ok().stdout;
@@ -255,7 +231,7 @@ fn a_truncated_parquet_file() {
 
 #[test]
 fn a_file_overwritten_behind_a_plan() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let at = up.address();
     forebay(&at, &["mount", "set", "lake", "--validate", "ttl:1h"]).ok();
     bucket.put("x.csv", &csv(1000));
@@ -295,7 +271,7 @@ fn keys_with_spaces_percent_signs_and_letters_of_all_kinds() {
 
 #[test]
 fn an_empty_file() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let at = up.address();
     bucket.put("empty.csv", b"");
     bucket.put("empty.parquet", b"");
@@ -311,7 +287,7 @@ fn an_empty_file() {
 
 #[test]
 fn writes_to_a_read_only_mount() {
-    let (_home, up, bucket) = up();
+    let (_home, up, bucket) = lake_of(&[]);
     let at = up.address();
     bucket.put("x.csv", b"n\n1\n");
     forebay(&at, &["mount", "set", "lake", "--read-only"]).ok();

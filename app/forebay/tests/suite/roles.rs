@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::http::{ask, body, get};
-use crate::support::{Bucket, Role, command, csv, forebay, forebay_in, forebay_with, free_port, lake};
+use crate::support::{Bucket, Role, command, csv, forebay, forebay_as, forebay_in, forebay_with, free_port, lake};
 
 const FREE: [&str; 8] =
     ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0"];
@@ -232,15 +232,7 @@ fn a_token_is_asked_of_everyone_who_is_not_the_owner() {
     secret_file(&home.path().join("token"), "a-secret-of-the-administrator\n");
     let up = Role::up_with(home.path(), &["--token-file", "token"]);
     let at = up.address();
-    let asked = |token: Option<&str>, arguments: &[&str]| {
-        let change = |command: &mut std::process::Command| {
-            token.map(|token| command.env("FOREBAY_TOKEN", token));
-            // Of a user to whom nothing is announced.
-            command.env("XDG_RUNTIME_DIR", "/none");
-        };
-        let elsewhere = tempfile::tempdir().unwrap();
-        forebay_with(elsewhere.path(), &[arguments, &["--coordinator", &at]].concat(), change, b"")
-    };
+    let asked = |token: Option<&str>, arguments: &[&str]| forebay_as(token, &at, arguments);
     let admin = Some("a-secret-of-the-administrator");
     asked(admin, &["status"]).ok();
     for wrong in [None, Some("a guess of somebody"), Some("fb.etl.1.a-guess-of-somebody")] {
@@ -287,14 +279,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     let flags = ["--token-file", "token", "--audit-log", "audit.jsonl", "--s3", "127.0.0.1:0", "--s3-keys-file", "keys.toml"];
     let up = Role::up_with(home.path(), &flags);
     let token = forebay(&up.address(), &["token", "add", "etl", "--read"]).ok().text().trim().to_string();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let with = |token: &str, arguments: &[&str]| {
-        let token = token.to_string();
-        let change = move |command: &mut std::process::Command| {
-            command.env("FOREBAY_TOKEN", token).env("XDG_RUNTIME_DIR", "/none");
-        };
-        forebay_with(elsewhere.path(), &[arguments, &["--coordinator", &up.address()]].concat(), change, b"")
-    };
+    let with = |token: &str, arguments: &[&str]| forebay_as(token, &up.address(), arguments);
     with(&token, &["mount", "add", "lake", "file:///none"]).fails(1, &["may not administer"]);
     with("a guess of somebody's", &["status"]).fails(1, &["oken"]);
     with(&token, &["status"]).ok();
@@ -385,11 +370,7 @@ fn processes_of_a_cluster_know_each_other_by_its_secret_and_by_nothing_else() {
     let status = forebay(&coordinator.address(), &["status", "--json"]).ok().json();
     assert_eq!(status[0]["workers"].as_array().unwrap().len(), 1);
     // The cluster's secret is no administrator's.
-    let as_member = |command: &mut std::process::Command| {
-        command.env("FOREBAY_TOKEN", secret).env("XDG_RUNTIME_DIR", "/none");
-    };
-    let asked = ["status", "--coordinator", &coordinator.address()];
-    forebay_with(away.path(), &asked, as_member, b"").fails(1, &["none of this cluster"]);
+    forebay_as(secret, &coordinator.address(), &["status"]).fails(1, &["none of this cluster"]);
 }
 
 /// A file that only its user can read.

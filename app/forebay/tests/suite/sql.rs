@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with, interrupted, lake};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with, interrupted, lake_of};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let bucket = Bucket::s3();
-    bucket.put("x.csv", &csv(3));
-    let (home, up, _) = lake(&bucket);
-    (home, up, bucket)
+    lake_of(&[("x.csv", csv(3))])
 }
 
 #[test]

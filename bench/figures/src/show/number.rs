@@ -17,7 +17,6 @@ pub(crate) fn with_unit(spread: &Spread, unit: &str) -> String {
     between(&scaled, &format!("{blank}{unit}"))
 }
 
-/// A spread of ratios.
 pub(crate) fn ratio(spread: &Spread) -> String {
     between(spread, "x")
 }

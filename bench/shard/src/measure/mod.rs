@@ -25,7 +25,6 @@ pub(crate) fn random_read_ns() -> f64 {
     clock.elapsed().as_nanos() as f64 / f64::from(READS)
 }
 
-/// Bytes of this process in memory.
 pub(crate) fn resident_bytes() -> u64 {
     own_bytes("VmRSS:")
 }

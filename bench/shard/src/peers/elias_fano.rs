@@ -52,12 +52,10 @@ impl EliasFano {
         (wide >> shift) as u64 & ((1 << self.low_bits) - 1)
     }
 
-    /// The number at a place.
     pub(crate) fn get(&self, at: usize) -> u64 {
         self.from(at).next().expect("in bounds")
     }
 
-    /// The numbers from a place on.
     pub(crate) fn from(&self, at: usize) -> impl Iterator<Item = u64> + '_ {
         let (mut word, mut bits) = (0, 0);
         if at < self.count {
@@ -104,7 +102,6 @@ impl EliasFano {
         start + self.from(start).take(SAMPLE).take_while(|&other| other < number).count()
     }
 
-    /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         (self.low.len() + self.high.len()) * 8 + self.samples.len() * 4
     }

@@ -9,7 +9,6 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
 
-/// The name of the key.
 pub(crate) const KEY: &str = "key";
 /// The least that a shard is stored at, as a part of its input.
 const BASE_SIZE: f64 = 0.01;
@@ -34,7 +33,6 @@ impl Data {
         Self { records: Records::requests(values_bytes) }
     }
 
-    /// Their columns.
     pub(crate) fn columns(&self) -> Result<Columns> {
         let key = Column::new(KEY, ColumnKind::Uint);
         let attributes = self.records.attributes.iter().map(|name| Column::new(*name, ColumnKind::Text));

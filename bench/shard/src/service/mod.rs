@@ -88,7 +88,6 @@ impl Role {
     }
 }
 
-/// Measures what was named.
 pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
     forebay_bench_reads::rig::with_credentials()?;
     if service.rounds == 0 || service.seconds == 0 {

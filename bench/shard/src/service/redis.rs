@@ -7,7 +7,6 @@ use tokio::net::TcpStream;
 /// Records that go into it together.
 const TOGETHER: usize = 500;
 
-/// A Redis server.
 pub(crate) struct Redis(forebay_bench_harness::Redis);
 
 impl Redis {
@@ -16,12 +15,10 @@ impl Redis {
         forebay_bench_harness::Redis::start(settings).map(Self)
     }
 
-    /// Its process.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 
-    /// A connection.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let stream = TcpStream::connect(("127.0.0.1", self.0.port)).await?;
         stream.set_nodelay(true)?;
@@ -58,7 +55,6 @@ impl Redis {
 pub(crate) struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    /// The record of a number, if it is there.
     pub(crate) async fn get(&mut self, row: usize) -> Result<Option<Vec<u8>>> {
         let name = name(row);
         self.0.write_all(format!("*2\r\n$3\r\nGET\r\n${}\r\n{name}\r\n", name.len()).as_bytes()).await?;
@@ -72,7 +68,6 @@ impl Connection {
         Ok(Some(value))
     }
 
-    /// Keeps the record of a number.
     pub(crate) async fn set(&mut self, row: usize, record: &[u8]) -> Result<()> {
         self.0.write_all(&set(row, record)).await?;
         self.line().await.map(drop)

@@ -22,7 +22,6 @@ const HEARD_AFTER: Duration = Duration::from_secs(125);
 /// How the cluster is set up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// How many.
     pub(crate) workers: usize,
     /// Of shards, on each worker.
     pub(crate) shard_bytes: u64,
@@ -71,12 +70,10 @@ impl WorkerProcess {
         Ok(())
     }
 
-    /// Its process.
     pub(crate) fn id(&self) -> u32 {
         self.served.as_ref().expect("it is asked for while it runs").id()
     }
 
-    /// Kills it by SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.served = None;
     }

@@ -35,7 +35,6 @@ pub(crate) async fn until_at_rest(shards: &Shards, data: &Data) -> Result<()> {
     }
 }
 
-/// The bytes of all replicas.
 pub(crate) async fn stored_bytes(shards: &Shards) -> Result<u64> {
     let status = shards.status().await?;
     Ok(status.iter().flat_map(|shard| &shard.replicas).filter_map(|replica| replica.bytes).sum())

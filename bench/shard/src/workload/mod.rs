@@ -72,7 +72,6 @@ impl Records {
         values!(l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment);
     }
 
-    /// How many.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }

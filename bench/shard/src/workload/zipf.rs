@@ -32,7 +32,6 @@ impl Zipf {
         (1.0 + x * (1.0 - self.exponent)).powf(1.0 / (1.0 - self.exponent))
     }
 
-    /// One rank.
     pub(crate) fn draw(&self, random: &mut impl Rng) -> usize {
         loop {
             let u = self.top + random.random::<f64>() * (self.bottom - self.top);

@@ -116,15 +116,8 @@ mod tests {
         let (name, url) = ("lake".parse().unwrap(), "s3://lake".to_string());
         let mount = Mount { id: MountId(1), name, url, options: MountOptions::default() };
         let counters = StorageCounters { gets, bytes_in: received, ..StorageCounters::default() };
-        ClusterStatus {
-            forebay_version: String::new(),
-            epoch: 1,
-            uptime: Duration::ZERO,
-            metadata: String::new(),
-            mounts: vec![MountStatus { mount, counters }],
-            pins: Vec::new(),
-            workers: vec![(worker(), WorkerState::Live, report)],
-        }
+        let (mounts, workers) = (vec![MountStatus { mount, counters }], vec![(worker(), WorkerState::Live, report)]);
+        ClusterStatus { epoch: 1, mounts, workers, ..ClusterStatus::default() }
     }
 
     #[test]

@@ -34,7 +34,6 @@ impl Sender {
         Self { authorization, address: address.unwrap_or_default(), trace: parent_in(headers) }
     }
 
-    /// The text of a bearer token.
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, text) = self.authorization.as_deref()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(text)

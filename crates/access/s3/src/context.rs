@@ -66,7 +66,6 @@ impl Context {
         self.next_id.fetch_add(1, Relaxed)
     }
 
-    /// The mount of a bucket's name.
     pub(crate) async fn mount(&self, bucket: &str) -> S3Result<Arc<Mount>> {
         if bucket == TEMPORARY {
             // Without a worker there is nothing that could have temporary data.

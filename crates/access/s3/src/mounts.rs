@@ -11,7 +11,6 @@ pub(crate) fn temporary_mount() -> Mount {
     Mount { id: MountId::TEMPORARY, name: MountName::temporary(), url: "tmp:".into(), options }
 }
 
-/// Whether a mount is the bucket of temporary data.
 pub(crate) fn is_temporary(mount: &Mount) -> bool {
     mount.name.is_temporary()
 }

@@ -91,12 +91,10 @@ impl Workers {
         order
     }
 
-    /// A call begins.
     pub(crate) fn begin(&mut self, shard: usize, worker: WorkerId) {
         self.standings.entry((shard, worker)).or_default().asked += 1;
     }
 
-    /// A call has ended.
     pub(crate) fn end(&mut self, shard: usize, worker: WorkerId, took: Duration, ended: Ended, now: Instant) {
         let standing = self.standings.entry((shard, worker)).or_default();
         assert!(standing.asked > 0, "a call ends once");

@@ -52,7 +52,7 @@ impl ClaimStatus {
 }
 
 /// A replica of a shard.
-#[derive(Clone, Debug, schemars::JsonSchema, serde::Serialize)]
+#[derive(Clone, Debug, Default, schemars::JsonSchema, serde::Serialize)]
 pub struct ReplicaStatus {
     /// The worker.
     pub worker: String,

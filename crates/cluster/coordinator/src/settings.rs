@@ -103,7 +103,6 @@ impl PlacementSettings {
         self.plan(0, 0).validate()
     }
 
-    /// What plans weigh.
     pub(crate) fn weigh(&self) -> Weigh {
         self.weigh.unwrap_or_else(|| self.policy.unwrap_or_default().weighs())
     }

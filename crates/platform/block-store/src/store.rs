@@ -207,19 +207,18 @@ impl BlockStore {
 
     /// The segments of which any page is held.
     pub fn segments(&self) -> Vec<SegmentId> {
-        let mut ids = Vec::new();
-        for shard in self.core.table.shards() {
-            ids.extend(shard.living().filter(|(_, entry)| is_held(entry)).map(|(_, entry)| entry.id));
-        }
-        ids
+        self.all_that(|entry| !entry.dram.presence.is_empty() || !entry.disk.presence.is_empty())
     }
 
     /// The segments of the cache that are kept.
     pub fn kept(&self) -> Vec<SegmentId> {
+        self.all_that(|entry| entry.keep && entry.owner == Owner::Cache)
+    }
+
+    fn all_that(&self, are: impl Fn(&Segment) -> bool) -> Vec<SegmentId> {
         let mut ids = Vec::new();
         for shard in self.core.table.shards() {
-            let kept = shard.living().filter(|(_, entry)| entry.keep && entry.owner == Owner::Cache);
-            ids.extend(kept.map(|(_, entry)| entry.id));
+            ids.extend(shard.living().filter(|(_, entry)| are(entry)).map(|(_, entry)| entry.id));
         }
         ids
     }
@@ -308,10 +307,6 @@ fn with_usable_disks(mut settings: StoreSettings, folders: &mut Vec<Folder>) -> 
         }
     }
     Ok((settings, left_out))
-}
-
-fn is_held(entry: &Segment) -> bool {
-    !entry.dram.presence.is_empty() || !entry.disk.presence.is_empty()
 }
 
 fn held(entry: &Segment) -> Held {

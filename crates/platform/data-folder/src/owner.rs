@@ -13,7 +13,6 @@ use crate::folder::{is_left, make};
 use crate::place::{named_by, runtime_folder};
 use crate::private::read_private_file;
 
-/// The file in the data folder.
 const FILE: &str = "owner.secret";
 
 /// Coordinators of this process, for callers where there is no folder for that.

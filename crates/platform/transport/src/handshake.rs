@@ -93,7 +93,6 @@ pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security:
     if token::is_client(&entry.verifier.keys, &said, &proof) { Ok(entry.caller()) } else { Err(unknown(&id)) }
 }
 
-/// Lets the client in.
 pub(crate) async fn welcome(sink: &mut Sink, version: u16) -> Result<()> {
     say(sink, version, &Hello::Welcome).await
 }

@@ -34,7 +34,6 @@ impl InFlight {
         state.bytes += bytes;
     }
 
-    /// Whether a request with this tag is running.
     pub(crate) fn contains(&self, tag: u64) -> bool {
         self.state.lock().running.contains_key(&tag)
     }
@@ -59,7 +58,6 @@ impl InFlight {
         }
     }
 
-    /// Ends all tasks without waiting.
     pub(crate) fn abort_all(&self) -> Vec<JoinHandle<()>> {
         let running = {
             let mut state = self.state.lock();

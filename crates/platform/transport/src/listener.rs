@@ -28,7 +28,6 @@ enum ListenerSocket {
     Nobody,
 }
 
-/// A connection that has come in.
 pub(crate) struct Accepted {
     pub(crate) connection: Incoming,
     pub(crate) peer: Peer,
@@ -74,12 +73,10 @@ impl Listener {
         self.address.clone()
     }
 
-    /// Whether connections come by TCP.
     pub(crate) fn is_tcp(&self) -> bool {
         matches!(self.socket, ListenerSocket::Tcp(_))
     }
 
-    /// The next connection.
     pub(crate) async fn accept(&self) -> io::Result<Accepted> {
         match &self.socket {
             ListenerSocket::Tcp(listener) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use forebay_client::{NodeError, NodeErrorKind};
+use tokio::time::timeout;
 
 use crate::history::Failure;
 
@@ -26,6 +27,16 @@ pub fn of_nodes(error: &NodeError) -> Failure {
         kind => kind.as_str().to_lowercase(),
     };
     Failure { kind, message: cut(&error.message), no_effect }
+}
+
+/// What a call says in time.
+pub async fn within<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    timeout(GIVEN_UP_AFTER, call).await.unwrap_or_else(|_| Err(given_up()))
+}
+
+/// What the client's API says in time.
+pub async fn answered<T>(call: impl Future<Output = forebay_types::Result<T>>) -> Result<T, Failure> {
+    within(async { call.await.map_err(|error| of_client(&error)) }).await
 }
 
 /// A call that was given up.

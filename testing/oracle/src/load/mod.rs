@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::history::Recorder;
 
-pub use failures::{GIVEN_UP_AFTER, cut, given_up, of_client, of_nodes};
+pub use failures::{GIVEN_UP_AFTER, answered, cut, given_up, of_client, of_nodes, within};
 pub use keys::Keys;
 
 /// What all clients share.

@@ -29,7 +29,6 @@ pub fn write(begin_us: u64, end_us: u64, version: u32) -> Call {
     call(begin_us, end_us, What::Write { key: 1, version, etag: Some(format!("etag-{version}")) })
 }
 
-/// It is read.
 pub fn read(begin_us: u64, end_us: u64, version: u32) -> Call {
     read_as(begin_us, end_us, Seen::Version(version), version)
 }

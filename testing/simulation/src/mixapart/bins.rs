@@ -24,7 +24,6 @@ pub(super) fn draw(random: &mut Random, tasks_max: u32) -> u32 {
     1
 }
 
-/// Tasks of a job on average.
 pub(super) fn mean_tasks(tasks_max: u32) -> f64 {
     let tasks: u64 = FACEBOOK_BINS.iter().map(|(tasks, jobs)| u64::from(*tasks.min(&tasks_max)) * u64::from(*jobs)).sum();
     tasks as f64 / f64::from(jobs())

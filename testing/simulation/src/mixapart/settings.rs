@@ -52,7 +52,6 @@ impl Default for MixApartSettings {
 }
 
 impl MixApartSettings {
-    /// The mean time of a task.
     pub(super) fn mean_task_secs(&self) -> f64 {
         self.task_secs.iter().sum::<f64>() / self.task_secs.len() as f64
     }

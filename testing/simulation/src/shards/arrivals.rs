@@ -17,7 +17,6 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The same all the time.
     pub(super) fn steady(per_sec: Vec<f64>) -> Self {
         Self { phases: vec![Phase { from_secs: 0.0, per_sec }] }
     }

@@ -2,7 +2,6 @@
 
 use forebay_navigation::Curve;
 
-/// The same level for all.
 pub(super) fn evenly(curve: &Curve, shards: usize, room_bytes: u64) -> Vec<u32> {
     let fits = |level: &u32| shards as u64 * curve.bytes(*level) <= room_bytes;
     vec![(0..=curve.highest()).rev().find(fits).unwrap_or(0); shards]

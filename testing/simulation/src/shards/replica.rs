@@ -41,7 +41,6 @@ impl Queue {
         self.waiting.len() == 1
     }
 
-    /// Microseconds that a request takes.
     pub(super) fn service_us(&self, curve: &Curve) -> f64 {
         let slows = if self.ordered > self.level { Setup::BUILDING_SLOWS } else { 1.0 };
         curve.service_us(self.level) * slows

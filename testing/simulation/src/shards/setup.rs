@@ -50,7 +50,6 @@ pub(super) struct Loss {
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) curve: Curve,
-    /// Room of each worker.
     pub(super) room_bytes: Vec<u64>,
     /// By worker, then by shard.
     pub(super) places: Vec<Place>,

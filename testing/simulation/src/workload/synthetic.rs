@@ -42,7 +42,6 @@ impl Synthetic {
             .sum()
     }
 
-    /// How many segments there are at `at`.
     pub(crate) fn segments_at(&self, at: Micros) -> usize {
         let come = self.fresh_every.map_or(0, |every| (at / every) as usize).min(self.fresh_most);
         self.segments + come

@@ -37,12 +37,10 @@ impl SqlRoles {
         Ok(Self { schedulers, executors: (0..EXECUTORS).map(executor).collect::<io::Result<_>>()? })
     }
 
-    /// All of them.
     pub(super) fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
         self.schedulers.iter_mut().chain(&mut self.executors)
     }
 
-    /// Ends them in order.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.executors.iter_mut().try_for_each(Process::end)?;
         self.schedulers.iter_mut().try_for_each(Process::end)

@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::Client;
-use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
+use forebay_oracle::contents::RANGE_BYTES_MIN;
 use forebay_oracle::history::{Call, Door, What};
-use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, objects, of_client, pause};
+use forebay_oracle::load::{Shared, answered, objects, pause};
 use forebay_oracle::{Rule, Violation};
 use forebay_types::ForebayPath;
 use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use tokio::time::timeout;
 
 use crate::cluster::{FOLDER, FOLDER_KEYS};
 
@@ -37,14 +36,8 @@ pub(super) async fn reads(client: Client, shared: Arc<Shared>, mut chance: StdRn
         let (start, bytes) = (chance.random_range(0..START_MAX), chance.random_range(RANGE_BYTES_MIN..BYTES_MAX));
         let path: ForebayPath = format!("/{FOLDER}/{key}").parse().expect("a legal path");
         let begin_us = shared.recorder.now_us();
-        let answer = timeout(GIVEN_UP_AFTER, objects::get(&client, &path, start, bytes, None)).await;
-        let end_us = shared.recorder.now_us();
-        let (seen, error) = match answer {
-            Ok(Ok((came, etag))) => (Some((contents::identify(key, start, bytes, &came), etag)), None),
-            Ok(Err(error)) => (None, Some(of_client(&error))),
-            Err(_) => (None, Some(given_up())),
-        };
-        shared.recorder.add_until(begin_us, end_us, Door::Remote, What::Read { key, start, seen }, error);
+        let read = answered(objects::get(&client, &path, start, bytes, None)).await;
+        shared.recorder.add_read(begin_us, Door::Remote, (key, start, bytes), read);
         pause(&mut chance, READ_PAUSE).await;
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use forebay_oracle::history::Failure;
-use forebay_oracle::load::{GIVEN_UP_AFTER, cut, given_up};
+use forebay_oracle::load::{cut, within};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::Request;
 use hyper::client::conn::http1::handshake;
@@ -13,7 +13,6 @@ use hyper::header::{AUTHORIZATION, HOST};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 /// No answer of a load is as long.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -39,7 +38,7 @@ impl Http {
     }
 
     async fn get_at(&self, address: SocketAddr, path: &str) -> Result<Bytes, Failure> {
-        let (status, body) = timeout(GIVEN_UP_AFTER, self.ask(address, path)).await.unwrap_or_else(|_| Err(given_up()))?;
+        let (status, body) = within(self.ask(address, path)).await?;
         if status == 200 { Ok(body) } else { Err(refusal(status, &body)) }
     }
 

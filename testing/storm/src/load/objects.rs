@@ -4,18 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::Client;
-use forebay_types::{ForebayPath, Result};
+use forebay_types::ForebayPath;
 use object_store::aws::AmazonS3;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
 use rand::Rng;
 use rand::rngs::StdRng;
-use tokio::time::timeout;
 
-use forebay_oracle::contents::{self, RANGE_BYTES_MIN, Seen};
+use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
 use forebay_oracle::history::{Door, Failure, What};
 use forebay_oracle::load::objects::{self, tag};
-use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, of_client, pause};
+use forebay_oracle::load::{Shared, answered, pause, within};
 
 use super::doors::of_s3;
 use crate::cluster::{AGING, FRESH};
@@ -71,7 +70,7 @@ pub(super) struct Writer {
 }
 
 /// What an answer was: bytes and their ETag.
-type Answer = std::result::Result<(bytes::Bytes, String), Failure>;
+type Answer = Result<(bytes::Bytes, String), Failure>;
 
 impl Writer {
     /// Writes version by version until the load ends. The first one is there before.
@@ -93,14 +92,10 @@ impl Writer {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(put(&self.store, at, body)).await)
             }
-            _ if by_client => (Door::Remote, within(told(objects::put(&self.client, &path(key), body))).await),
+            _ if by_client => (Door::Remote, answered(objects::put(&self.client, &path(key), body)).await),
             _ => (Door::Gateway, within(put(&self.gateway, Path::from(name(key)), body)).await),
         };
-        let (etag, error) = match written {
-            Ok(etag) => (Some(etag), None),
-            Err(failure) => (None, Some(failure)),
-        };
-        shared.recorder.add(begin_us, door, What::Write { key, version, etag }, error);
+        shared.recorder.add(begin_us, door, What::Write { key, version, etag: written.clone().ok() }, written.err());
     }
 }
 
@@ -127,19 +122,13 @@ impl Reader {
                 let store = if family(key) == Family::Fresh { fresh } else { aging };
                 (Door::Gateway, within(get(store, Path::from(name(key)), start, bytes)).await)
             }
-            Self::Client { client, door } => (*door, within(told(objects::get(client, &path(key), start, bytes, waits))).await),
+            Self::Client { client, door } => (*door, answered(objects::get(client, &path(key), start, bytes, waits)).await),
             Self::Store(store) => {
                 let at = Path::from(format!("{}/{}", mount(key), name(key)));
                 (Door::Store, within(get(store, at, start, bytes)).await)
             }
         };
-        let end_us = shared.recorder.now_us();
-        let (seen, error) = match answer {
-            Ok((came, etag)) => (Some((contents::identify(key, start, bytes, &came), etag)), None),
-            Err(failure) => (None, Some(failure)),
-        };
-        assert!(seen.as_ref().is_none_or(|(seen, _)| *seen != Seen::Version(0)), "versions begin with 1");
-        shared.recorder.add_until(begin_us, end_us, door, What::Read { key, start, seen }, error);
+        shared.recorder.add_read(begin_us, door, (key, start, bytes), answer);
     }
 }
 
@@ -151,16 +140,7 @@ fn path(key: u32) -> ForebayPath {
     format!("/{}/{}", mount(key), name(key)).parse().expect("a legal path")
 }
 
-async fn told<T>(call: impl Future<Output = Result<T>>) -> std::result::Result<T, Failure> {
-    call.await.map_err(|error| of_client(&error))
-}
-
-/// An answer in time.
-async fn within<T>(call: impl Future<Output = std::result::Result<T, Failure>>) -> std::result::Result<T, Failure> {
-    timeout(GIVEN_UP_AFTER, call).await.unwrap_or_else(|_| Err(given_up()))
-}
-
-async fn put(store: &AmazonS3, at: Path, body: bytes::Bytes) -> std::result::Result<String, Failure> {
+async fn put(store: &AmazonS3, at: Path, body: bytes::Bytes) -> Result<String, Failure> {
     let put = store.put(&at, PutPayload::from_bytes(body)).await.map_err(|error| of_s3(&error))?;
     Ok(tag(put.e_tag.as_deref().unwrap_or_default()))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use forebay_client::Client;
 use forebay_oracle::history::{Door, Failure, Recorder, What};
-use forebay_oracle::load::{GIVEN_UP_AFTER, Keys, Shared, given_up, of_client, pause};
+use forebay_oracle::load::{Keys, Shared, answered, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule, Violation, records};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Acknowledged, ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
@@ -22,7 +22,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::http::Http;
 use crate::cluster::{Cluster, FRESH};
@@ -164,11 +163,7 @@ impl Asker {
         let begin_us = self.shared.recorder.now_us();
         let text = match door {
             Door::Http => self.text_by_http(key).await,
-            _ => match timeout(GIVEN_UP_AFTER, self.shards.get(&Literal::Number(key.into()), None)).await {
-                Ok(Ok(record)) => Ok(record.as_ref().map(text_of)),
-                Ok(Err(error)) => Err(of_client(&error)),
-                Err(_) => Err(given_up()),
-            },
+            _ => answered(self.shards.get(&Literal::Number(key.into()), None)).await.map(|record| record.as_ref().map(text_of)),
         };
         self.take_down(begin_us, door, What::Read { key: key as u32, start: 0, seen: None }, text.as_ref().err());
         text
@@ -210,10 +205,7 @@ impl Asker {
                 _ => self.shards.delete(&Literal::Number(key.into()), ChangeIf::Always).await,
             }
         };
-        let error = match timeout(GIVEN_UP_AFTER, changing).await {
-            Ok(changed) => changed.err().map(|error| of_client(&error)),
-            Err(_) => Some(given_up()),
-        };
+        let error = answered(changing).await.err();
         self.take_down(begin_us, Door::Remote, What::Write { key: key as u32, version: 0, etag: None }, error.as_ref());
         if error.as_ref().is_some_and(|failure| failure.no_effect) {
             return;
@@ -228,14 +220,11 @@ impl Asker {
     async fn search(&self, key: u64, text: String) {
         let (began, begin_us) = (Instant::now(), self.shared.recorder.now_us());
         let condition = json!({"attr": "text", "eq": text});
-        let (found, error) = match timeout(GIVEN_UP_AFTER, self.shards.search(&condition, None, Some(10))).await {
-            Ok(Ok(keys)) => (Some(keys.contains(&Key::U64(key))), None),
-            Ok(Err(error)) => (None, Some(of_client(&error))),
-            Err(_) => (None, Some(given_up())),
-        };
-        self.take_down(begin_us, Door::Remote, What::Read { key: key as u32, start: 0, seen: None }, error.as_ref());
-        if let Some(found) = found {
-            self.done(key, began, true, RecordOp::Found(text, found));
+        let found = answered(self.shards.search(&condition, None, Some(10))).await;
+        let what = What::Read { key: key as u32, start: 0, seen: None };
+        self.take_down(begin_us, Door::Remote, what, found.as_ref().err());
+        if let Ok(keys) = found {
+            self.done(key, began, true, RecordOp::Found(text, keys.contains(&Key::U64(key))));
         }
     }
 }

@@ -47,7 +47,6 @@ pub(super) struct Refreshing {
 }
 
 impl Refreshing {
-    /// Makes the dataset.
     pub(super) async fn make(cluster: &Cluster) -> io::Result<Self> {
         let made = Self { client: cluster.client(true).await?, commands: cluster.commands() };
         for number in 0..OBJECTS {

@@ -13,6 +13,7 @@ pub(crate) type HostId = usize;
 pub(crate) type PipeId = u64;
 
 /// One direction of a connection.
+#[derive(Default)]
 pub(super) struct Pipe {
     pub(super) from: HostId,
     pub(super) to: HostId,
@@ -50,20 +51,7 @@ pub(super) enum What {
 
 impl Pipe {
     pub(super) fn new(from: HostId, to: HostId, back: PipeId) -> Self {
-        Self {
-            from,
-            to,
-            back,
-            arrived: VecDeque::new(),
-            bytes: 0,
-            last_at_us: 0,
-            is_finished: false,
-            is_ended: false,
-            is_reset: false,
-            is_closed: false,
-            reader: None,
-            writer: None,
-        }
+        Self { from, to, back, ..Self::default() }
     }
 
     pub(super) fn wake(&mut self) {

@@ -8,7 +8,6 @@ use crate::outside::disks::{self, Trouble};
 use crate::outside::packet::HostId;
 
 impl World<'_> {
-    /// A fault begins.
     pub(super) fn strike(&mut self, fault: &Fault) {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
         let at_us = self.course.calls.recorder.now_us();

@@ -46,7 +46,6 @@ impl Host {
         Self { id, network: Arc::clone(network), runtime: None, started: None, at_us: 0, ahead_ms: 0, stopped: 0 }
     }
 
-    /// Starts its process.
     pub(super) fn start(&mut self, now_us: u64, main: impl Future<Output = ()> + Send + 'static) {
         assert!(self.runtime.is_none(), "a process is started when there is none");
         self.enter(now_us);

@@ -58,7 +58,6 @@ fn coordinators(has_standby: bool) -> Address {
     if has_standby { address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")) } else { address(COORDINATOR_ADDRESS) }
 }
 
-/// Where a worker listens.
 pub(super) fn worker_address(number: usize) -> Address {
     address(&format!("worker{number}:7411"))
 }

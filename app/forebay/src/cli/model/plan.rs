@@ -18,7 +18,6 @@ pub(crate) enum PlanCommand {
     Shards(PlanShardsArgs),
 }
 
-/// `plan shards`.
 #[derive(Args)]
 pub(crate) struct PlanShardsArgs {
     /// A worker: {"room": "8GiB", "replicas": [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0,
@@ -39,7 +38,6 @@ pub(crate) struct PlanShardsArgs {
     pub(crate) json: bool,
 }
 
-/// `plan tasks`.
 #[derive(Args)]
 pub(crate) struct PlanTasksArgs {
     /// Share of the tasks' input that is in the cache already, from 0 to 1
@@ -62,7 +60,6 @@ pub(crate) struct PlanTasksArgs {
     pub(crate) json: bool,
 }
 
-/// `plan replicas`.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("demand").required(true))]
 pub(crate) struct PlanReplicasArgs {

@@ -17,7 +17,6 @@ pub(crate) enum SimulateCommand {
     Shards(SimulateShardsArgs),
 }
 
-/// `simulate shards`.
 #[derive(Args)]
 pub(crate) struct SimulateShardsArgs {
     /// A scenario by name, `skew`, or `list`
@@ -43,7 +42,6 @@ pub(crate) struct SimulateShardsArgs {
     pub(crate) json: bool,
 }
 
-/// `simulate mixapart`.
 #[derive(Args)]
 pub(crate) struct MixApartArgs {
     /// A recorded or converted trace instead of jobs that are drawn: each of its operations is a job, with a task for each segment that it
@@ -117,7 +115,6 @@ pub(crate) enum DataScheduler {
     Both,
 }
 
-/// `simulate getafix`.
 #[derive(Args)]
 pub(crate) struct GetafixArgs {
     /// A scenario by name, or `list`; the other options change it

@@ -12,7 +12,6 @@ pub(crate) enum TraceCommand {
     Convert(TraceConvertArgs),
 }
 
-/// `trace convert`.
 #[derive(Args)]
 pub(crate) struct TraceConvertArgs {
     /// The format: twitter (cache traces, 2020), cachelib (Meta's key-value caches), alibaba (block traces, 2020) or snia (block

@@ -23,7 +23,6 @@ struct Copied {
     bytes: u64,
 }
 
-/// Copies.
 pub(crate) async fn run(client: &Client, args: CpArgs) -> Outcome {
     let target = Place::of(client, &args.target)?;
     let sources = args.sources.iter().map(|source| Place::of(client, source)).collect::<Outcome<Vec<_>>>()?;

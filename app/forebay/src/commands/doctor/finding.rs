@@ -12,7 +12,6 @@ pub(super) enum State {
     Failure,
 }
 
-/// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: String,

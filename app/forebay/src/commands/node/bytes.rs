@@ -14,14 +14,12 @@ use crate::input;
 /// Bytes that are read of the input at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Puts a value.
 pub(super) async fn put(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut value = Vec::new();
     input::open(args.file.as_deref()).await?.read_to_end(&mut value).await.context(|| name(&args))?;
     nodes.put_at(&args.path, value, &place(&args)?).await.map_err(failed)
 }
 
-/// Adds to the end of a file.
 pub(super) async fn append(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut input = input::open(args.file.as_deref()).await?;
     nodes.make_file(&args.path, &place(&args)?).await.map_err(failed)?;

@@ -35,7 +35,6 @@ struct Shown<'a> {
     quota: Option<u64>,
 }
 
-/// Runs a command about temporary nodes.
 pub(crate) async fn run(client: &Client, command: NodeCommand) -> Outcome {
     let nodes = client.nodes();
     match command {

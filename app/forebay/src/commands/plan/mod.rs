@@ -18,7 +18,6 @@ use crate::cli::{PlanCommand, PlanReplicasArgs, PlanShardsArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 
-/// Plans and says what came out.
 pub(crate) fn run(command: PlanCommand) -> Outcome {
     match command {
         PlanCommand::Replicas(args) => replicas(&args),

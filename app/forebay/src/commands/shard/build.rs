@@ -11,7 +11,6 @@ use crate::output::show;
 use crate::progress;
 use crate::records::{self, Wanted};
 
-/// Builds a shard and says what came of it.
 pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
     Store::free_for(&args.out, args.force)?;
     // Of flat text there are no records.

@@ -7,7 +7,6 @@ use crate::cli::ShardArgs;
 use crate::exit::Outcome;
 use crate::output::show;
 
-/// Shows what a shard is made of.
 pub(super) fn run(args: &ShardArgs) -> Outcome {
     let inspection = open(&args.shard)?.inspect()?;
     show(args.json, &inspection, |output| {

@@ -84,7 +84,6 @@ fn hex(bytes: &[u8]) -> String {
     format!("x'{}'", forebay_types::hex(bytes))
 }
 
-/// Opens a shard to read it.
 fn open(path: &std::path::Path) -> Outcome<Store> {
     Ok(Store::open(path)?)
 }

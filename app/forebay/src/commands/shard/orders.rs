@@ -31,7 +31,6 @@ pub(super) async fn pin(config: &Config, args: &ShardPinArgs) -> Outcome {
     })
 }
 
-/// Ends a pin.
 pub(super) async fn unpin(config: &Config, args: &ShardOrderArgs) -> Outcome {
     order(config, args, |orders| orders.pin = None).await
 }

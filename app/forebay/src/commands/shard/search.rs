@@ -9,7 +9,7 @@ use super::source::Source;
 use super::{key_line, key_literal, plain};
 use crate::cli::{ShardCountArgs, ShardScanArgs, ShardSearchArgs};
 use crate::config::Config;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use crate::terminal::visible;
 
@@ -27,20 +27,8 @@ pub(super) async fn run(config: &Config, args: &ShardSearchArgs) -> Outcome {
     {
         return search_text(store, &condition, args);
     }
-    let mut after = after(&source, args.after.as_deref())?;
-    let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut output = Output::new(args.common.json);
-    // What was changed since it was found may not meet the condition any more: the next ones come in its place.
-    while left > 0 {
-        let keys = source.search(&condition, after.as_ref(), args.limit.map(|_| left)).await?;
-        let is_over = keys.len() < left;
-        left -= print(&source, &condition, &keys, args.columns.columns.as_deref(), &mut output).await?;
-        if is_over {
-            break;
-        }
-        after = keys.last().cloned();
-    }
-    output.finish()
+    let (after, columns) = (args.after.as_deref(), args.columns.columns.as_deref());
+    print_all(&source, &condition, (after, args.limit), usize::MAX, columns, args.common.json).await
 }
 
 /// Prints the keys of all records, or columns of them.
@@ -48,24 +36,33 @@ pub(super) async fn scan(config: &Config, args: &ShardScanArgs) -> Outcome {
     let source = Source::open(config, &args.common.shard).await?;
     // What all records meet.
     let all = Condition::And(Vec::new());
-    let mut after = after(&source, args.after.as_deref())?;
-    let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut output = Output::new(args.common.json);
+    let (after, columns) = (args.after.as_deref(), args.columns.columns.as_deref());
+    print_all(&source, &all, (after, args.limit), KEYS_AT_ONCE, columns, args.common.json).await
+}
+
+/// Prints what meets a condition after a key, up to a limit, of so many keys at once.
+async fn print_all(
+    source: &Source,
+    condition: &Condition,
+    (after, limit): (Option<&str>, Option<usize>),
+    at_once: usize,
+    columns: Option<&[String]>,
+    json: bool,
+) -> Outcome {
+    let mut after = after.map(|text| Ok::<_, Failure>(source.records()?.key_of(&key_literal(text)?)?)).transpose()?;
+    let mut left = limit.unwrap_or(usize::MAX);
+    let mut output = Output::new(json);
+    // What was changed since it was found may not meet the condition any more: the next ones come in its place.
     while left > 0 {
-        let most = left.min(KEYS_AT_ONCE);
-        let keys = source.search(&all, after.as_ref(), Some(most)).await?;
-        left -= print(&source, &all, &keys, args.columns.columns.as_deref(), &mut output).await?;
+        let most = left.min(at_once);
+        let keys = source.search(condition, after.as_ref(), (most < usize::MAX).then_some(most)).await?;
+        left -= print(source, condition, &keys, columns, &mut output).await?;
         if keys.len() < most {
             break;
         }
         after = keys.last().cloned();
     }
     output.finish()
-}
-
-/// The key after which records begin.
-fn after(source: &Source, asked: Option<&str>) -> Outcome<Option<Key>> {
-    asked.map(|text| Ok(source.records()?.key_of(&key_literal(text)?)?)).transpose()
 }
 
 /// Prints keys, or columns of their records that still meet the condition; says how many.

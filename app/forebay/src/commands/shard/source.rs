@@ -33,7 +33,6 @@ impl Source {
         Ok(Self::Served(Box::new(Shards::open(&client, &served).await?)))
     }
 
-    /// The columns of its records.
     pub(super) fn records(&self) -> Result<&Columns> {
         match self {
             Self::File(store) => store.records(),

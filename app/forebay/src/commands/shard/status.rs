@@ -12,7 +12,6 @@ use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 
-/// Shows the shards of a dataset and their replicas.
 pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;
@@ -94,18 +93,8 @@ mod tests {
 
     #[test]
     fn a_size_is_a_part_of_an_input_that_is_large_enough_for_one() {
-        let replica = ReplicaStatus {
-            worker: "1".to_string(),
-            size: Some(0.5),
-            bytes: Some(600 << 10),
-            is_changing: false,
-            answered: 0,
-            queue: 0,
-            now: Some(0.5),
-            why: None,
-            least: None,
-            is_frozen: false,
-        };
+        let (size, bytes, now) = (Some(0.5), Some(600 << 10), Some(0.5));
+        let replica = ReplicaStatus { worker: "1".to_string(), size, bytes, now, ..ReplicaStatus::default() };
         let of = |input_bytes| {
             let ack = "storage".to_string();
             let shard =

@@ -25,7 +25,6 @@ pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
     list(args.json, &control.jobs().await?, &titles, &[2, 3, 4, 5, 6, 7, 8, 9], row)
 }
 
-/// Lists tasks.
 async fn tasks(control: &SchedulerControl, json: bool) -> Outcome {
     let row = |task: &TaskState| {
         vec![
@@ -44,7 +43,6 @@ async fn tasks(control: &SchedulerControl, json: bool) -> Outcome {
     list(json, &control.tasks().await?, &titles, &[1, 2, 5, 6, 7, 8], row)
 }
 
-/// Lists transfers under way.
 pub(crate) async fn transfers(config: &Config, args: TransfersArgs) -> Outcome {
     let transfers = control(config).await?.transfers().await?;
     let row = |transfer: &TransferState| {

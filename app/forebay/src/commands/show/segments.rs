@@ -14,7 +14,6 @@ pub(crate) async fn run(client: &Client, limit: u32, json: bool) -> Outcome {
     show(json, &Placement::of(&status), |output| output.lines(&lines(&status)))
 }
 
-/// Asks the coordinator for it.
 pub(crate) async fn ask(client: &Client, limit: u32) -> Result<Box<PlacementStatus>> {
     match client.control(ControlRequest::Placement { limit }).await? {
         ControlReply::Placement(status) => Ok(status),
@@ -70,6 +69,6 @@ fn row(segment: &SegmentStatus) -> Vec<String> {
 }
 
 /// The first digits of a worker's id: enough for people.
-fn short(worker: WorkerId) -> String {
+pub(crate) fn short(worker: WorkerId) -> String {
     worker.to_string().chars().take(7).collect()
 }

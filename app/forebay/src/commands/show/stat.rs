@@ -24,7 +24,6 @@ struct Stat {
     kept: bool,
 }
 
-/// Shows objects one by one.
 pub(crate) async fn run(client: &Client, args: StatArgs) -> Outcome {
     let mut output = Output::new(args.json);
     let mut several = Several::of(args.paths.len());

@@ -9,13 +9,11 @@ use super::super::mount::describe;
 use crate::exit::{Failure, Outcome};
 use crate::output::{format_table, show};
 
-/// Shows the cluster.
 pub(crate) async fn run(client: &Client, json: bool) -> Outcome {
     let status = ask(client).await?;
     show(json, &Status::of(&status), |output| output.lines(&lines(&status)))
 }
 
-/// The cluster's status.
 pub(crate) async fn ask(client: &Client) -> Result<Box<ClusterStatus>> {
     match client.control(ControlRequest::Status).await? {
         ControlReply::Status(status) => Ok(status),

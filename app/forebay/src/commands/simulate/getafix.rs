@@ -14,7 +14,6 @@ use crate::output::list;
 const USUAL: [&str; 7] =
     ["getafix", "getafix-2", "getafix-paper", "scarlett", "uniform-equal", "uniform-2-jsq", "uniform-2-jsq-answers"];
 
-/// Compares ways to lead a cluster in a scenario.
 pub(crate) fn run(args: &GetafixArgs) -> Outcome {
     if args.scenario == "list" {
         return list_scenarios(args.json, &NAMES);

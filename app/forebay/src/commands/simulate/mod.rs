@@ -32,7 +32,6 @@ pub(crate) fn run(command: SimulateCommand) -> Outcome {
     }
 }
 
-/// The scenarios that there are.
 fn list_scenarios(json: bool, all: &[(&'static str, &'static str)]) -> Outcome {
     let rows: Vec<Listed> = all.iter().map(|&(scenario, what)| Listed { scenario, what }).collect();
     list(json, &rows, &["scenario", "what"], &[], |row| vec![row.scenario.into(), row.what.into()])

@@ -14,7 +14,6 @@ const THETA: f64 = 0.99;
 /// Storage over the input.
 const STORAGE: [f64; 6] = [0.55, 0.6, 0.65, 0.7, 0.8, 1.0];
 
-/// Runs a scenario.
 pub(crate) fn run(args: &SimulateShardsArgs) -> Outcome {
     let mut output = Output::new(args.json);
     match args.scenario.as_str() {

@@ -14,7 +14,6 @@ use crate::exit::{Failure, Outcome};
 use crate::output::show;
 use crate::progress;
 
-/// Writes files once more in another format.
 pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     let Some((output, inputs)) = args.paths.split_last() else { unreachable!("there are at least two paths") };
     let mut options = Vec::new();

@@ -18,7 +18,6 @@ const ROW_GROUPS_MAX: usize = 20;
 /// Characters of a bound that people are shown.
 const BOUND_CHARS_MAX: usize = 24;
 
-/// Shows what a table is made of.
 pub(super) async fn run(config: &Config, args: &TableInspectArgs) -> Outcome {
     let engine = engine(config, EngineSettings::default(), &[&args.file]).await?;
     let file = engine.table_file(&args.file).await?;
@@ -49,7 +48,6 @@ fn homes(table: &Table) -> Vec<usize> {
     homes
 }
 
-/// Bytes of all bloom filters.
 fn bloom_bytes(table: &Table) -> u64 {
     let of = |row_group: usize| (0..table.schema().leaves().len()).filter_map(move |leaf| table.bloom(row_group, leaf));
     (0..table.row_groups()).flat_map(of).map(|info| info.range().end - info.range().start).sum()

@@ -9,7 +9,6 @@ use crate::cli::TableCommand;
 use crate::config::Config;
 use crate::exit::Outcome;
 
-/// Runs one of the commands.
 pub(crate) async fn run(config: &Config, command: TableCommand) -> Outcome {
     match command {
         TableCommand::Convert(args) => convert::run(config, &args).await,

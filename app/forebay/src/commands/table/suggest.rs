@@ -12,7 +12,6 @@ use crate::exit::Outcome;
 use crate::output::Output;
 use crate::sql::history;
 
-/// Proposes column groups.
 pub(super) async fn run(config: &Config, args: &TableSuggestArgs) -> Outcome {
     let engine = engine(config, EngineSettings::default(), &[&args.path]).await?;
     let columns = engine.columns(&args.path).await?;

@@ -13,7 +13,6 @@ use super::sample::Sample;
 use super::text::{happening, heading, warnings};
 use super::view::View;
 
-/// What is drawn.
 pub(super) struct Picture<'a> {
     pub(super) view: &'a View,
     pub(super) history: &'a History,
@@ -45,7 +44,6 @@ const HELP: [&str; 8] = [
     "Rates are those between two looks; workers report once a second.",
 ];
 
-/// Draws it.
 pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>) {
     let rows = [Constraint::Length(2), Constraint::Length(5), Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)];
     let [head, series, tabs, table, foot] = Layout::vertical(rows).areas(frame.area());

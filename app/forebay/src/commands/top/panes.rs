@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 
 use forebay_api::state_name;
 use forebay_protocol::{JobState, MountStatus, SegmentStatus, TransferState, WorkerInfo, WorkerReport, WorkerState};
-use forebay_types::{Cell as DecodedCell, WorkerId, format_bytes};
+use forebay_types::{Cell as DecodedCell, format_bytes};
 
+use super::super::segments::short;
 use super::history::{History, Of, Rates};
 use super::sample::Sample;
 
@@ -290,11 +291,6 @@ fn tier((capacity, used, _): (u64, u64, u64)) -> Cell {
         Some(share) => Cell::number(share as f64, format!("{} of {}", format_bytes(used), format_bytes(capacity))),
         None => Cell::unknown(),
     }
-}
-
-/// The first digits of a worker's id: enough for people.
-fn short(worker: WorkerId) -> String {
-    worker.to_string().chars().take(7).collect()
 }
 
 /// The last of a series as bars, each a part of the largest of them.

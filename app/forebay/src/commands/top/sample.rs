@@ -31,7 +31,6 @@ pub(super) struct Sample {
     pub(super) transfers: Option<Vec<TransferState>>,
 }
 
-/// Asks for it.
 pub(super) struct Asker<'a> {
     client: &'a Client,
     #[cfg(feature = "cluster")]

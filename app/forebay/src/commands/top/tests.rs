@@ -19,18 +19,8 @@ const MIB: u64 = 1 << 20;
 
 /// A worker that has served so much, a half of it from its tiers.
 fn worker(id: u64, state: WorkerState, served: u64) -> (WorkerInfo, WorkerState, WorkerReport) {
-    let info = WorkerInfo {
-        id: WorkerId(id << 40),
-        host: HostId("a host".to_string()),
-        address: format!("10.0.0.{id}:7401"),
-        unix_socket: None,
-        dram_bytes: 64 * MIB,
-        disk_bytes: 0,
-        turn: id,
-        location: "rack".to_string(),
-        draining: false,
-        protocol: 0,
-    };
+    let info = WorkerInfo::new(WorkerId(id << 40), HostId("a host".to_string()), format!("10.0.0.{id}:7401"));
+    let info = WorkerInfo { dram_bytes: 64 * MIB, turn: id, location: "rack".to_string(), ..info };
     let counters = StorageCounters { gets: 3, bytes_in: served / 4, ..StorageCounters::default() };
     let report = WorkerReport {
         dram: (64 * MIB, id * 8 * MIB, 0),

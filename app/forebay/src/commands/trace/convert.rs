@@ -23,7 +23,6 @@ struct Done {
     left_out: u64,
 }
 
-/// Converts.
 pub(super) fn run(args: &TraceConvertArgs) -> Outcome {
     if !(args.per_second > 0.0 && args.per_second.is_finite()) {
         return Err(Failure::Usage(format!("{} accesses a second are none: give --per-second above 0", args.per_second)));

@@ -10,7 +10,6 @@ use crate::cli::TraceCommand;
 use crate::exit::Outcome;
 pub(crate) use record::run as record;
 
-/// Does something to a trace.
 pub(crate) fn run(command: &TraceCommand) -> Outcome {
     match command {
         TraceCommand::Convert(args) => convert::run(args),

@@ -246,7 +246,6 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Says what came of it.
     fn report(mut self) -> Outcome {
         self.recorded.workers = self.next.len();
         let Recorded { accesses, lines, lost, workers, .. } = self.recorded;

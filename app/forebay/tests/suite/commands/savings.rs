@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::http::{ask, body};
-use crate::support::{Bucket, csv, forebay, forebay_with, lake};
+use crate::support::{Bucket, csv, forebay, forebay_as, lake};
 
 /// What is told once nothing changes any more: workers tell of themselves once a second.
 fn settled(at: &str) -> Value {
@@ -59,10 +59,7 @@ fn a_token_for_one_mount_is_told_what_that_one_has_saved() {
     let token = forebay(&at, &["token", "add", "one", "--read", "--mount", "lake"]).ok().text().trim().to_string();
     let served = |told: &Value| told["served_bytes"].as_u64().unwrap();
     assert!(served(&settled(&at)) >= 2 * (lake.len() + more.len()) as u64);
-    let change = |command: &mut std::process::Command| {
-        command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
-    };
-    let told = forebay_with(home.path(), &["savings", "--json", "--coordinator", &at], change, b"").ok().json().remove(0);
+    let told = forebay_as(token.as_str(), &at, &["savings", "--json"]).ok().json().remove(0);
     assert!((2 * lake.len() as u64..more.len() as u64).contains(&served(&told)), "{told}");
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
     let over_http = body(&ask(&host, "/api/v1/savings", &format!("Authorization: Bearer {token}\r\n")));

@@ -4,14 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay_in, forebay_with, lake};
-
-fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let bucket = Bucket::s3();
-    bucket.put("x.csv", &csv(300));
-    let (home, up, _) = lake(&bucket);
-    (home, up, bucket)
-}
+use crate::support::{csv, forebay_in, forebay_with, lake_of};
 
 fn local(folder: &Path) {
     let lines =
@@ -73,7 +66,7 @@ fn what_can_not_be_converted_says_why_and_leaves_nothing() {
 
 #[test]
 fn files_of_mounts_are_converted_and_queries_lay_them_out() {
-    let (home, up, _bucket) = up();
+    let (home, up, _bucket) = lake_of(&[("x.csv", csv(300))]);
     let at = up.address();
     let run = |arguments: &[&str]| forebay_with(home.path(), &[arguments, &["--coordinator", &at]].concat(), |_| (), b"");
     run(&["table", "convert", "/lake/x.csv", "/lake/x.albis"]).ok();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Ran, Role, forebay, free_port};
+use crate::support::{Bucket, Ran, Role, forebay, free_port, until};
 
 /// Two stages, one of which passes on to the other.
 const GROUPS: &str = "select square % 7 as g, count(*) as n from '/lake/t/*.csv' group by g order by g";
@@ -75,12 +75,8 @@ impl Cluster {
 
     /// Waits until this is so of a query that runs.
     fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) {
-        let began = Instant::now();
         let runs = |job: &Value| job["state"] == "running" && is_so(job);
-        while !forebay(&self.at, &["jobs", "--json"]).ok().json().iter().any(runs) {
-            assert!(began.elapsed() < Duration::from_secs(30), "waiting in vain: {what}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until(what, || forebay(&self.at, &["jobs", "--json"]).ok().json().iter().any(runs).then_some(()));
     }
 }
 

@@ -92,7 +92,7 @@ impl Bed {
         let ids: Vec<String> = self.put.keys().map(i64::to_string).collect();
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let read = self.shard(&[&["get", DATASET], &ids[..], &["--json"]].concat()).ok().json();
-        let read: BTreeMap<i64, String> = read.iter().map(|record| (id_of(record), clerk_of(record))).collect();
+        let read: BTreeMap<_, _> = read.iter().map(|record| (record["id"].as_i64().unwrap(), clerk_of(record))).collect();
         assert_eq!(read, self.put, "{what}");
         let more = self.put.keys().filter(|id| **id >= rows).count() as i64;
         let count = self.shard(&["count", DATASET, "--json"]).ok().json().remove(0);
@@ -152,10 +152,6 @@ impl Bed {
         }
         self.run(&["refresh", &format!("{DATASET}/")]).ok();
     }
-}
-
-fn id_of(record: &Value) -> i64 {
-    record["id"].as_i64().unwrap()
 }
 
 fn clerk_of(record: &Value) -> String {

@@ -31,7 +31,6 @@ impl Role {
         Self::up_with(home, &[])
     }
 
-    /// The same with more flags.
     #[track_caller]
     pub fn up_with(home: &Path, flags: &[&str]) -> Self {
         Self::up_of(home, &[&["--dram", "256MiB", "--disk", "512MiB"], flags].concat())
@@ -43,7 +42,6 @@ impl Role {
         Self::start(home, &[&["up"], FREE_PORTS.as_flattened(), flags].concat())
     }
 
-    /// Starts a coordinator.
     #[track_caller]
     pub fn coordinator(home: &Path, address: &str) -> Self {
         Self::start(home, &["coordinator", "--coordinator-listen", address, "--http", "127.0.0.1:0", "--data-dir", "coordinator"])
@@ -134,12 +132,10 @@ impl Role {
         place.unwrap_or_else(|| panic!("it does not say {name}: {:?}", self.told)).1.clone()
     }
 
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it logged.
     pub fn log(&self) -> String {
         self.stderr.lock().unwrap().clone()
     }
@@ -157,7 +153,6 @@ impl Role {
         assert!(Command::new("sh").args(["-c", &each.join(" && ")]).status().unwrap().success());
     }
 
-    /// Waits for its end.
     #[track_caller]
     pub fn wait(mut self) -> ExitStatus {
         let started = Instant::now();

@@ -71,13 +71,11 @@ impl Ran {
         self
     }
 
-    /// The output as text.
     #[track_caller]
     pub fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    /// The output as lines.
     #[track_caller]
     pub fn lines(&self) -> Vec<String> {
         self.text().lines().map(str::to_string).collect()
@@ -104,6 +102,17 @@ pub fn forebay(coordinator: &str, arguments: &[&str]) -> Ran {
     forebay_with(home.path(), &[arguments, &["--coordinator", coordinator]].concat(), |_| (), b"")
 }
 
+/// The same as who shows this token, or nothing, and is of a user to whom no coordinator is announced.
+#[track_caller]
+pub fn forebay_as<'a>(token: impl Into<Option<&'a str>>, coordinator: &str, arguments: &[&str]) -> Ran {
+    let home = tempfile::tempdir().unwrap();
+    let token: Option<&str> = token.into();
+    let change = |command: &mut Command| {
+        command.env("XDG_RUNTIME_DIR", "/none").envs(token.map(|token| ("FOREBAY_TOKEN", token)));
+    };
+    forebay_with(home.path(), &[arguments, &["--coordinator", coordinator]].concat(), change, b"")
+}
+
 /// Runs the binary against a coordinator until `is_ready`, and interrupts it then; gives its exit code, and how long it took to end.
 #[track_caller]
 pub fn interrupted(coordinator: &str, arguments: &[&str], is_ready: impl FnOnce()) -> (Option<i32>, Duration) {
@@ -113,6 +122,19 @@ pub fn interrupted(coordinator: &str, arguments: &[&str], is_ready: impl FnOnce(
     let child = command.spawn().unwrap();
     is_ready();
     interrupt(child)
+}
+
+/// Waits until this is there, 30 s at most.
+#[track_caller]
+pub fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(is) = is() {
+            return is;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Interrupts a run of the binary; gives its exit code, and how long it took to end.

@@ -24,7 +24,6 @@ impl Bucket {
         Self::S3(S3Server::start(S3Settings { buckets: vec!["data".into()], ..S3Settings::default() }).unwrap())
     }
 
-    /// The S3 server.
     pub fn server(&self) -> &S3Server {
         match self {
             Self::S3(server) => server,
@@ -82,7 +81,15 @@ pub fn lake(bucket: &Bucket) -> (TempDir, Role, String) {
     lake_with(bucket, &[])
 }
 
-/// The same with more flags.
+/// The same of an S3 server that has these files already.
+#[track_caller]
+pub fn lake_of(files: &[(&str, Vec<u8>)]) -> (TempDir, Role, Bucket) {
+    let bucket = Bucket::s3();
+    files.iter().for_each(|(key, data)| bucket.put(key, data));
+    let (home, up, _) = lake(&bucket);
+    (home, up, bucket)
+}
+
 #[track_caller]
 pub fn lake_with(bucket: &Bucket, flags: &[&str]) -> (TempDir, Role, String) {
     let home = tempfile::tempdir().unwrap();

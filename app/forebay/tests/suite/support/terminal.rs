@@ -62,7 +62,6 @@ impl Terminal {
         keys.write_all(format!("{text}\n").as_bytes()).unwrap();
     }
 
-    /// Waits until `words` were shown that often.
     #[track_caller]
     pub fn wait_for(&self, words: &str, times: usize) {
         let started = Instant::now();

@@ -134,7 +134,6 @@ impl Lake {
         Ok(Self { storage: rig.s3.storage()?, version: info.version, bytes, records })
     }
 
-    /// How many.
     pub(super) fn records(&self) -> usize {
         self.records.len()
     }

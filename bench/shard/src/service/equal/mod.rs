@@ -5,7 +5,6 @@ mod askers;
 use std::time::{Duration, Instant};
 
 use forebay_bench_harness::{Bar, Figure, Rounds, line, median};
-use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -83,7 +82,8 @@ async fn at(what: &str, data: &Data, memory: f64, (rounds, length): (usize, Dura
     let (mut p99_ms, mut requests) = (Vec::new(), Vec::new());
     for seed in 1..=rounds as u64 {
         rig.s3.take_counters()?;
-        let ours = asked(askers_of(&shards, data), &rows, seed, (u64::MAX, length)).await?;
+        let askers = (0..IN_FLIGHT).map(|_| Ours::new(&shards, &data.records.keys)).collect();
+        let ours = asked(askers, &rows, seed, (u64::MAX, length)).await?;
         requests.push(rig.s3.take_counters()?.requests as f64 / (ours.rate * length.as_secs_f64()));
         p99_ms.push(ours.p99_ms);
         for peer in &mut peers {
@@ -127,10 +127,6 @@ impl Peer {
         }
         Ok(askers)
     }
-}
-
-fn askers_of<'a>(shards: &'a Shards, data: &'a Data) -> Vec<Ours<'a>> {
-    (0..IN_FLIGHT).map(|_| Ours::new(shards, &data.records.keys)).collect()
 }
 
 /// Gets of records as the law draws them, each time others: one after the other of each asker, so many of each and for so long at most.

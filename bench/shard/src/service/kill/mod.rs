@@ -15,7 +15,6 @@ use super::rig::{Rig, Settings};
 use super::wait::until_at_rest;
 use crate::workload::Skew;
 
-/// Askers at once.
 const ASKERS: usize = 8;
 /// p99 is told of so much time.
 const WINDOW: Duration = Duration::from_millis(500);

@@ -20,7 +20,6 @@ const SHARDS: usize = 24;
 /// Reed-Solomon (10,2) stores so much of the input, and reads so many blocks for each that is lost.
 const RS_STORED: f64 = 1.2;
 const RS_BLOCKS: f64 = 10.0;
-/// Askers at once.
 const ASKERS: usize = 8;
 /// The longest that is waited for.
 const WITHIN: Duration = Duration::from_secs(300);

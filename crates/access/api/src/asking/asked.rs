@@ -13,9 +13,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::refusal::Refusal;
 
-/// What a timeout looks like.
 pub(crate) const TIMEOUT_PATTERN: &str = "^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)$";
-/// What a path looks like.
 pub(crate) const PATH_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/|$)";
 /// How long an answer may take where a request does not say it, and at most.
 const TIMEOUT: Duration = Duration::from_secs(60);

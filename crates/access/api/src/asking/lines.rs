@@ -15,7 +15,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::refusal::Refusal;
 
-/// What the lines are called.
 pub(crate) const JSON_LINES: &str = "application/x-ndjson";
 /// Bytes that are sent together while they come faster than they are read.
 const PIECE_BYTES: usize = 32 << 10;

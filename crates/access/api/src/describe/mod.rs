@@ -20,7 +20,6 @@ use crate::refusal::Wrong;
 const JSON: &str = "application/json";
 const JSON_LINES: &str = "application/x-ndjson";
 
-/// The description of all paths.
 pub(crate) fn document(paths: &[Described]) -> Value {
     let settings = || SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into());
     // What is read may leave out what has a default; what is written has it.

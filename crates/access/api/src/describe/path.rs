@@ -5,7 +5,6 @@ use axum::handler::Handler;
 use axum::routing::{delete, get, post, put};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-/// Makes the schema of a type.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
 /// How a path is asked.
@@ -27,26 +26,19 @@ impl Verb {
             Self::Delete => "delete",
         }
     }
-
-    fn takes_body(self) -> bool {
-        matches!(self, Self::Post | Self::Put)
-    }
 }
 
 /// What is sent.
 pub(crate) struct Content {
     /// Its media type.
     pub(crate) kind: &'static str,
-    /// In words.
     pub(crate) about: &'static str,
     /// Of all of it; of one line where it is JSON lines, of one event where it is events.
     pub(crate) shape: Shape,
-    /// What could be sent.
     pub(crate) example: Option<&'static str>,
 }
 
 impl Content {
-    /// One JSON document.
     pub(crate) const fn json<T: JsonSchema>(about: &'static str) -> Self {
         Self { kind: super::JSON, about, shape: shape_of::<T>, example: None }
     }
@@ -86,13 +78,11 @@ impl Described {
         self
     }
 
-    /// The same with what is sent.
     pub(crate) const fn with_body(mut self, body: Content) -> Self {
         self.body = Some(body);
         self
     }
 
-    /// The same that is refused with these statuses.
     pub(crate) const fn refused_with(mut self, refusals: &'static [u16]) -> Self {
         self.refusals = refusals;
         self
@@ -112,7 +102,8 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
 
     /// A path that is asked by a verb.
     pub(crate) fn with<T: 'static>(mut self, path: Described, handler: impl Handler<T, S>) -> Self {
-        assert!(path.body.is_none() || path.verb.takes_body(), "{}: nothing is sent with it", path.path);
+        let takes_body = matches!(path.verb, Verb::Post | Verb::Put);
+        assert!(path.body.is_none() || takes_body, "{}: nothing is sent with it", path.path);
         let method = match path.verb {
             Verb::Get => get(handler),
             Verb::Post => post(handler),
@@ -124,7 +115,6 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self
     }
 
-    /// The routes, and what they are.
     pub(crate) fn into_parts(self) -> (Router<S>, Vec<Described>) {
         (self.router, self.described)
     }

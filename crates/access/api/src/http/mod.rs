@@ -229,8 +229,6 @@ async fn of_cluster(State(shown): State<Arc<Shown>>, request: Request) -> Respon
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::body::Body;
     use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
     use futures::{FutureExt, StreamExt};
@@ -241,15 +239,7 @@ mod tests {
 
     impl Cluster for Empty {
         fn status(&self) -> ClusterStatus {
-            ClusterStatus {
-                forebay_version: String::new(),
-                epoch: 7,
-                uptime: Duration::ZERO,
-                metadata: String::new(),
-                mounts: Vec::new(),
-                pins: Vec::new(),
-                workers: Vec::new(),
-            }
+            ClusterStatus { epoch: 7, ..ClusterStatus::default() }
         }
 
         fn placement(&self, _: usize) -> PlacementStatus {

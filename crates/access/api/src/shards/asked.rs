@@ -8,9 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::asking::from_text;
 
-/// What a path of a dataset looks like.
 pub(super) const DATASET_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/";
-/// What a condition of a change looks like.
 pub(super) const IF_PATTERN: &str = "^(absent|[0-9]{1,20})$";
 
 /// The parameters of a request about a dataset, with its own between the dataset and the timeout.

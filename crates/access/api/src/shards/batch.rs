@@ -21,9 +21,7 @@ use crate::refusal::{Refusal, Wrong};
 
 /// Bytes of the questions of one request.
 const BODY_BYTES_MAX: u64 = 8 << 20;
-/// Questions of one request.
 const QUESTIONS_MAX: usize = 10_000;
-/// Questions of one request that are asked at a time.
 const ASKED_AT_ONCE: usize = 8;
 
 /// A line of a batch, of those that `forebay shard batch` takes: one of `get`, `search` and `count`.

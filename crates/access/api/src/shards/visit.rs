@@ -128,12 +128,10 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// The dataset's folder.
     pub(super) fn dataset(&self) -> &ForebayPath {
         self.may.dataset()
     }
 
-    /// What asks for it.
     pub(super) async fn client(&self) -> Result<Client, Refusal> {
         self.within(async { self.datasets.opened.client().await.cloned() }).await
     }
@@ -157,7 +155,6 @@ impl Visit {
         }
     }
 
-    /// What is said when there is no time left.
     pub(super) fn late(&self) -> Error {
         let (dataset, timeout) = (&self.may.dataset, forebay_types::format_duration(self.timeout));
         Error::retry(format!("{dataset}: not answered within {timeout}: ask for less at once, or with a longer `timeout`"))
@@ -170,7 +167,6 @@ pub(super) struct Changing {
 }
 
 impl Changing {
-    /// What reads for it.
     pub(super) fn visit(&self) -> &Visit {
         &self.visit
     }

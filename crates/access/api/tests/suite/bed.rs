@@ -73,7 +73,6 @@ pub struct Bed {
     folder: TempDir,
 }
 
-/// What came back.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -104,7 +103,6 @@ impl Answer {
     }
 }
 
-/// A path with parameters.
 pub fn query(path: &str, parameters: &[(&str, &str)]) -> String {
     let encoded = parameters.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
     format!("{path}?{}", encoded.collect::<Vec<_>>().join("&"))
@@ -221,7 +219,6 @@ impl Bed {
         self.client.refresh_view().await.unwrap();
     }
 
-    /// Asks with a token, or with none.
     pub async fn ask_as(&self, token: Option<&str>, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         let shown = token.map(|token| format!("Bearer {token}"));
         self.ask_with(shown.as_deref(), method, path, body).await
@@ -233,7 +230,6 @@ impl Bed {
         self.ask_saying(&headers, method, path, body).await
     }
 
-    /// Asks with these headers.
     pub async fn ask_saying(&self, headers: &[(&str, &str)], method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         let (answer, is_whole) = self.ask_as_far(headers, method, path, body).await;
         assert!(is_whole, "it breaks off: {answer:?}");
@@ -286,7 +282,6 @@ impl Bed {
         self.get(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat()).await
     }
 
-    /// Asks for a statement.
     pub async fn sql(&self, credential: &str, parameters: &str, sql: &str) -> Answer {
         let path = format!("/api/v1/sql?{parameters}");
         self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
@@ -310,7 +305,6 @@ impl Bed {
         self.ask_as(Some(self.token("admin lake")), method, &path, "").await
     }
 
-    /// A batch of questions to the dataset.
     pub async fn batch(&self, parameters: &[(&str, &str)], questions: impl Into<Bytes>) -> Answer {
         let path = query("/api/v1/shards/batch", &[&[("dataset", DATASET)], parameters].concat());
         self.ask_as(Some(self.token("read lake")), "POST", &path, questions).await

@@ -9,7 +9,6 @@ use tokio::net::TcpStream;
 use crate::batch::read_answer;
 use crate::bed::{Answer, Bed, DATASET, RECORDS, query};
 
-/// The version that a change has made.
 fn version(answer: &Answer) -> u64 {
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["version"].as_u64().unwrap()

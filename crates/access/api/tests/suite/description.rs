@@ -7,7 +7,6 @@ use serde_json::Value as Json;
 use crate::bed::{Answer, Bed, query};
 use crate::schema::check;
 
-/// A path of the description.
 struct Path {
     path: String,
     method: String,

@@ -34,7 +34,6 @@ fn status(credential: &str, needs: Needs) -> u16 {
     }
 }
 
-/// All of them.
 const CREDENTIALS: [&str; 14] = [
     "none",
     "guess",

@@ -23,7 +23,6 @@ const OVERRIDES: [(&str, HeaderName); 6] = [
     ("response-expires", EXPIRES),
 ];
 
-/// The head of an answer.
 pub(crate) struct Head<'a> {
     pub(crate) query: &'a Query,
     pub(crate) info: &'a ObjectInfo,

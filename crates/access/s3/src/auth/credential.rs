@@ -18,7 +18,6 @@ pub(super) struct Signed {
 }
 
 impl Signed {
-    /// Reads an `Authorization` header.
     pub(super) fn from_header(text: &str) -> S3Result<Self> {
         let malformed = |what: &str| {
             let message = format!("The authorization header is malformed; {what}.");
@@ -62,7 +61,6 @@ impl Signed {
     }
 }
 
-/// Reads 64 hexadecimal digits.
 pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
     let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
     let digit = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
@@ -73,7 +71,6 @@ pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Appends bytes as hexadecimal digits.
 pub(super) fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));

@@ -25,7 +25,6 @@ pub(crate) use verify::{BodyHash, ChunkSigning, authenticate};
 /// Derived keys kept: a day and a region each for an access key; more are derived again.
 const DERIVED_MAX: usize = 1024;
 
-/// The access keys that the gateway knows.
 pub(crate) struct Keys {
     rules: HashMap<String, Arc<AccessRule>>,
     anonymous: Anonymous,
@@ -40,7 +39,6 @@ pub(crate) enum Right {
     Write,
 }
 
-/// Who asks.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     Key(Arc<AccessRule>),
@@ -48,7 +46,6 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// Whether it may do this with a mount.
     pub(crate) fn may(&self, mount: &str, right: Right) -> bool {
         let need = |place| match right {
             Right::Read => Need::read(place),

@@ -130,7 +130,6 @@ impl Coming {
         Self { incoming, pace: Pace::default(), fault }
     }
 
-    /// The next bytes; none at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         use http_body_util::BodyExt;
         loop {

@@ -85,7 +85,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// ListObjectsV2.
 pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
     let asked = Asked::of(request)?;
     let token = request.query("continuation-token");
@@ -110,7 +109,6 @@ pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &M
     Ok(document(xml.end("ListBucketResult")))
 }
 
-/// ListObjects.
 pub(crate) async fn list_v1(context: &Arc<Context>, request: &Request, mount: &Mount) -> S3Result<Answer> {
     let asked = Asked::of(request)?;
     let marker = request.query("marker").unwrap_or("");

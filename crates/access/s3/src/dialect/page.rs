@@ -15,7 +15,6 @@ pub(crate) struct PageRequest<'a> {
     pub(crate) limit: usize,
 }
 
-/// A page of a listing.
 #[derive(Default)]
 pub(crate) struct Page {
     pub(crate) objects: Vec<ObjectInfo>,
@@ -33,7 +32,6 @@ impl Page {
         self
     }
 
-    /// The last entry's key.
     pub(crate) fn last(&self) -> Option<String> {
         let object = self.objects.last().map(|info| info.version.key.as_str());
         object.max(self.folders.last().map(String::as_str)).map(Into::into)

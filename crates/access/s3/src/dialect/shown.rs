@@ -56,7 +56,6 @@ pub(crate) fn iso_date(modified_ms: i64) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// A text as a header of an answer.
 pub(crate) fn header_value(text: &str) -> S3Result<HeaderValue> {
     HeaderValue::from_str(text).map_err(|_| S3Error::invalid_argument("A header of the answer can't have this value."))
 }

@@ -5,7 +5,6 @@ use quick_xml::escape::escape;
 
 pub(super) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// A document that is being written.
 pub(crate) struct Xml(String);
 
 impl Xml {

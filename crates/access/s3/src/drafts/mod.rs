@@ -18,7 +18,6 @@ use crate::dialect::{S3Error, S3Result};
 use disk::{Disk, Taken};
 pub(crate) use part::{Part, join};
 
-/// Uploads at once.
 const UPLOADS_MAX: usize = 1000;
 /// After so long without a new part an upload counts as given up when room is needed.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
@@ -167,7 +166,6 @@ impl Drafts {
         done.iter().find(is_it).map(|done| done.etag.clone())
     }
 
-    /// Gives up an upload, with its parts.
     pub(crate) fn abort(&self, object: (MountId, &Key), id: &str) -> S3Result<()> {
         self.check(object, id)?;
         self.uploads.lock().remove(id);

@@ -23,7 +23,6 @@ fn path_of(object: &Object) -> String {
     format!("/{TEMPORARY}/{}", object.key.as_str().trim_end_matches('/'))
 }
 
-/// Whether a key is that of a folder's marker.
 fn is_marker(object: &Object) -> bool {
     object.key.as_str().ends_with('/')
 }

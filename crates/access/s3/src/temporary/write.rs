@@ -18,7 +18,6 @@ use crate::context::Context;
 use crate::dialect::{S3Error, S3Result};
 use crate::rights::Writable;
 
-/// What is written.
 enum Content {
     Value(Bytes),
     /// Its beginning, and all that comes.

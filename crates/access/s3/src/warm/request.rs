@@ -4,11 +4,10 @@ use std::str;
 
 use httparse::{Header, Status};
 
-/// Headers of a request at most.
 pub(super) const HEADERS_MAX: usize = 32;
 
 /// A GET or HEAD with no body, and no header that would be looked at elsewhere.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PlainRequest<'a> {
     pub(super) is_head: bool,
     /// As they were sent.
@@ -41,18 +40,7 @@ pub(super) fn parse<'a>(bytes: &'a [u8], headers: &mut [Header<'a>; HEADERS_MAX]
         return None;
     }
     let (path, query) = request.path.map(|target| target.split_once('?').unwrap_or((target, "")))?;
-    let mut plain = PlainRequest {
-        is_head,
-        path,
-        query,
-        host: "",
-        range: None,
-        checksums: None,
-        authorization: None,
-        date: None,
-        hash: None,
-        bytes: length,
-    };
+    let mut plain = PlainRequest { is_head, path, query, bytes: length, ..PlainRequest::default() };
     let mut host = None;
     for header in request.headers.iter() {
         let mut lower = [0; 32];

@@ -21,7 +21,6 @@ use crate::Shards;
 /// Objects that are taken over together, at most, and their bytes, which this machine's disk has meanwhile; one alone may have more.
 const TOGETHER: usize = 32;
 const TOGETHER_BYTES: u64 = 1 << 30;
-/// Bytes of an object at most.
 const OBJECT_BYTES_MAX: u64 = 4 << 30;
 /// Keys of earlier versions that are in memory together, about; those of one object alone may be more.
 const TOGETHER_KEYS: u64 = 4 << 20;

@@ -10,9 +10,7 @@ use super::sources::Sources;
 use crate::Shards;
 use crate::open::below;
 
-/// Its name.
 const NAME: &str = "refresh";
-/// Bytes of it at most.
 const BYTES_MAX: u64 = 4 << 20;
 /// Who ends while he refreshes keeps others from it so long. Where clocks differ by more, two may be at it: that costs work and no records.
 const HELD_FOR: Duration = Duration::from_secs(600);

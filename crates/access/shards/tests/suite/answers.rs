@@ -28,7 +28,6 @@ fn conditions() -> Vec<Json> {
     ]
 }
 
-/// Compares whatever can be asked.
 pub async fn compare(shards: &Shards, reference: &Store) {
     for condition in conditions() {
         let parsed = Condition::from_json(&condition).unwrap();

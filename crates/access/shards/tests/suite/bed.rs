@@ -1,12 +1,12 @@
 //! A small cluster with a dataset, and the same records in one shard of a folder.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_client::Client;
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
-use forebay_shards::{Shards, create};
+use forebay_shards::{ShardStatus, Shards, create};
 pub use forebay_testbed::BUCKET;
 use forebay_testbed::{TestCluster, add_mount};
 use forebay_types::ForebayPath;
@@ -142,4 +142,17 @@ fn record(number: i64) -> (Key, Vec<Value>) {
 
 pub fn path(name: &str) -> ForebayPath {
     format!("/lake/{name}").parse().unwrap()
+}
+
+/// What workers say of a dataset's shards once it is so.
+pub async fn until(shards: &Shards, what: &str, is_so: impl Fn(&[ShardStatus]) -> bool) -> Vec<ShardStatus> {
+    let began = Instant::now();
+    loop {
+        let status = shards.status().await.unwrap();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "not within two minutes: {what}: {status:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

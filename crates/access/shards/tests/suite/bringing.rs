@@ -2,31 +2,19 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay_shard_store::Literal;
-use forebay_shards::{ShardStatus, Shards};
+use forebay_shards::Shards;
 use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::json;
 
-use crate::bed::{BUCKET, Bed, RECORDS, path};
+use crate::bed::{BUCKET, Bed, RECORDS, path, until};
 use crate::changing::changes::record;
 use crate::losses::{comes_to, held_by_two};
 
 async fn get(shards: &Shards, key: i64) -> forebay_types::Result<Option<serde_json::Value>> {
     shards.get(&Literal::from_json(&json!(key)).unwrap(), None).await
-}
-
-async fn until(shards: &Shards, what: &str, is_so: impl Fn(&[ShardStatus]) -> bool) {
-    let began = Instant::now();
-    loop {
-        let status = shards.status().await.unwrap();
-        if is_so(&status) {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "not within a minute: {what}: {status:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

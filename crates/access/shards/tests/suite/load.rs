@@ -1,5 +1,6 @@
 //! Layers that come with load, and go when it has gone.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -8,9 +9,9 @@ use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Store};
 use forebay_shards::{ReplicaStatus, Shards};
 use forebay_types::ErrorKind;
 use serde_json::json;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
-use crate::bed::{Bed, path};
+use crate::bed::{self, Bed, path};
 use crate::changing::changes::{literal, record};
 
 async fn replica(shards: &Shards) -> ReplicaStatus {
@@ -18,32 +19,56 @@ async fn replica(shards: &Shards) -> ReplicaStatus {
 }
 
 async fn until(shards: &Shards, what: &str, is_so: impl Fn(&ReplicaStatus) -> bool) -> ReplicaStatus {
-    let began = Instant::now();
-    loop {
-        let now = replica(shards).await;
-        if is_so(&now) {
-            return now;
-        }
-        assert!(began.elapsed() < Duration::from_secs(120), "not within two minutes: {what}: {now:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    let mut status = bed::until(shards, what, |status| is_so(&status[0].replicas[0])).await;
+    status.remove(0).replicas.remove(0)
+}
+
+/// A dataset of one shard, once its replica is about as large as it starts.
+async fn at_rest(bed: &Bed, size: f64, about: Range<f64>) -> (Shards, ReplicaStatus) {
+    let shards = bed.create("orders.shards", 1, vec![size]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let rests = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| about.contains(&now));
+    let start = until(&shards, "it is where it starts", rests).await;
+    (shards, start)
+}
+
+/// Searches that take long, from 64 who ask again and again.
+struct Askers {
+    stop: Arc<AtomicBool>,
+    tasks: JoinSet<()>,
+}
+
+impl Askers {
+    fn start(shards: &Shards) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let asker = |_| {
+            let (shards, stop) = (shards.clone(), Arc::clone(&stop));
+            async move {
+                let condition = json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"});
+                while !stop.load(Relaxed) {
+                    assert!(!shards.search(&condition, None, None).await.unwrap().is_empty());
+                }
+            }
+        };
+        let tasks = (0..64).map(asker).collect();
+        Self { stop, tasks }
+    }
+
+    /// Fails where one was not answered.
+    async fn end(self) {
+        self.stop.store(true, Relaxed);
+        self.tasks.join_all().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
     let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
-    let start = until(&shards, "it is where it starts", at_rest).await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let askers = many_ask(&shards, &stop);
+    let (shards, start) = at_rest(&bed, 0.7, 0.65..0.71).await;
+    let askers = Askers::start(&shards);
     let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
     assert!(grown.bytes > start.bytes, "{grown:?}");
-    stop.store(true, Relaxed);
-    for asker in askers {
-        asker.await.unwrap();
-    }
+    askers.end().await;
     let back = until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing).await;
     assert!(back.bytes < grown.bytes && back.why.is_some_and(|why| !why.is_empty()));
 }
@@ -51,17 +76,10 @@ async fn a_shard_with_a_queue_gets_layers_and_gives_them_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_comes_back_has_the_layers_that_its_load_had_brought() {
     let mut bed = Bed::start_as(1, 1 << 30, Duration::from_millis(200)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.5]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.55).contains(&now));
-    let start = until(&shards, "it is where it starts", at_rest).await;
-    let stop = Arc::new(AtomicBool::new(false));
-    let askers = many_ask(&shards, &stop);
+    let (shards, start) = at_rest(&bed, 0.5, 0.45..0.55).await;
+    let askers = Askers::start(&shards);
     let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
-    stop.store(true, Relaxed);
-    for asker in askers {
-        asker.await.unwrap();
-    }
+    askers.end().await;
     bed.take_worker(0).shutdown().await;
     bed.start_worker(0).await;
     assert!(shards.count(None).await.unwrap() > 0);
@@ -72,9 +90,7 @@ async fn a_worker_that_comes_back_has_the_layers_that_its_load_had_brought() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
     let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
-    let shards = bed.create("orders.shards", 1, vec![1.1]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    until(&shards, "it is where it starts", |replica| !replica.is_changing && replica.now.is_some_and(|now| now > 1.0)).await;
+    let (shards, _) = at_rest(&bed, 1.1, 1.0..2.0).await;
     let kept = bed.folder().join("worker0/tiers/shards");
     let folder = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let condition = json!({"attr": "name", "eq": "clerk031"});
@@ -93,7 +109,6 @@ async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
     assert!(!shards.search(&condition, None, Some(100)).await.unwrap().is_empty());
 }
 
-/// Orders something of the dataset.
 async fn order(bed: &Bed, name: &str, change: impl Fn(&mut DatasetOrders)) -> Shards {
     Shards::set_orders(&bed.client, &path(name), change).await.unwrap()
 }
@@ -101,10 +116,7 @@ async fn order(bed: &Bed, name: &str, change: impl Fn(&mut DatasetOrders)) -> Sh
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_pinned_comes_to_its_size_and_returns_when_it_is_unpinned() {
     let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.5]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.55).contains(&now));
-    until(&shards, "it is where it starts", at_rest).await;
+    let (shards, _) = at_rest(&bed, 0.5, 0.45..0.55).await;
     let pin = DatasetPin { size: Some(0.9) };
     let pinned = order(&bed, "orders.shards", |orders| orders.pin = Some(pin)).await;
     assert_eq!(
@@ -129,23 +141,16 @@ async fn what_is_pinned_comes_to_its_size_and_returns_when_it_is_unpinned() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_frozen_stays_as_it_is_under_load_until_it_is_thawed() {
     let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
-    let start = until(&shards, "it is where it starts", at_rest).await;
+    let (shards, start) = at_rest(&bed, 0.7, 0.65..0.71).await;
     let frozen = order(&bed, "orders.shards", |orders| orders.frozen = true).await;
     let is_told = |replica: &ReplicaStatus| replica.why.as_deref().is_some_and(|why| why.contains("frozen"));
     assert!(until(&frozen, "it is frozen", is_told).await.is_frozen);
-    let stop = Arc::new(AtomicBool::new(false));
-    let askers = many_ask(&shards, &stop);
+    let askers = Askers::start(&shards);
     let loaded = until(&frozen, "it has a load", |replica| replica.answered > start.answered + 100).await;
     assert_eq!((loaded.now, loaded.is_changing), (start.now, false), "{loaded:?}");
     let thawed = order(&bed, "orders.shards", |orders| orders.frozen = false).await;
     until(&thawed, "it has grown", |replica| replica.now > start.now).await;
-    stop.store(true, Relaxed);
-    for asker in askers {
-        asker.await.unwrap();
-    }
+    askers.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -170,20 +175,6 @@ async fn what_is_pinned_does_not_go_for_others_over_a_restart_too() {
     assert!(b.count(None).await.unwrap() > 0);
 }
 
-/// Searches that take long, from 64 who ask again and again.
-fn many_ask(shards: &Shards, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
-    let asker = |_| {
-        let (shards, stop) = (shards.clone(), Arc::clone(stop));
-        tokio::spawn(async move {
-            let condition = json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"});
-            while !stop.load(Relaxed) {
-                assert!(!shards.search(&condition, None, None).await.unwrap().is_empty());
-            }
-        })
-    };
-    (0..64).map(asker).collect()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shard_with_a_queue_has_room_of_the_disk_tier_that_nobody_reads_from_and_gives_it_back() {
     let input = {
@@ -193,30 +184,20 @@ async fn a_shard_with_a_queue_has_room_of_the_disk_tier_that_nobody_reads_from_a
     // Room for the start, and for no step more.
     let own = input * 74 / 100;
     let bed = Bed::start_with_disk(own, 64 << 20, Duration::from_millis(50)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
-    let start = until(&shards, "it is where it starts", at_rest).await;
+    let (shards, start) = at_rest(&bed, 0.7, 0.65..0.71).await;
     let lent = || bed.cluster.node.workers[0].report().own.1;
     assert_eq!(lent(), 0);
-    let stop = Arc::new(AtomicBool::new(false));
-    let askers = many_ask(&shards, &stop);
+    let askers = Askers::start(&shards);
     let grown = until(&shards, "it has grown", |replica| replica.now > start.now && !replica.is_changing).await;
     assert!(lent() > 0, "{grown:?}");
-    stop.store(true, Relaxed);
-    for asker in askers {
-        asker.await.unwrap();
-    }
+    askers.end().await;
     until(&shards, "it is back", |replica| replica.now == start.now && !replica.is_changing && lent() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_merge_keeps_the_layers_that_a_shard_has() {
     let bed = Bed::start_as(1, 1 << 30, Duration::from_secs(10)).await;
-    let shards = bed.create("orders.shards", 1, vec![0.9]).await;
-    assert!(shards.count(None).await.unwrap() > 0);
-    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| now > 0.8);
-    let before = until(&shards, "it is where it starts", at_rest).await;
+    let (shards, before) = at_rest(&bed, 0.9, 0.8..2.0).await;
     for number in 0..3 {
         shards.put(&record(number, "changed"), ChangeIf::Always).await.unwrap();
         shards.merge_shard(0).await.unwrap();

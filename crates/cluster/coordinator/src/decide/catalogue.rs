@@ -159,7 +159,6 @@ impl State {
         reply
     }
 
-    /// Takes over the whole catalogue.
     pub(super) fn replace_catalogue(&mut self, catalogue: Catalogue) {
         if *self.catalogue == catalogue {
             return;

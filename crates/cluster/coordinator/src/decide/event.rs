@@ -20,7 +20,6 @@ pub(crate) enum Event {
     Loaded(Catalogue),
     /// The plan that was asked for is made, and took so long.
     Planned(Box<Outcome>, Duration),
-    /// Time has passed.
     Tick,
 }
 
@@ -47,7 +46,6 @@ pub(crate) enum Command {
     Tell(Vec<WorkerId>),
 }
 
-/// The command that answers whoever asked.
 pub(super) fn answer(reply: ControlReply) -> Command {
     Command::Answer(reply)
 }

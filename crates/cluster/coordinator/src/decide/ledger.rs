@@ -87,20 +87,17 @@ impl Ledger {
         self.put(mount, holder, Grant { bytes_per_sec, until, assumed: true });
     }
 
-    /// Bytes a second that all clients hold.
     pub(super) fn clients_bytes_per_sec(&self, mount: MountId) -> u64 {
         let clients = (mount, Holder::Client(0))..=(mount, Holder::Client(u64::MAX));
         self.grants.range(clients).map(|(_, grant)| grant.bytes_per_sec).sum()
     }
 
-    /// Bytes a second that all workers hold.
     pub(super) fn workers_bytes_per_sec(&self, mount: MountId) -> u64 {
         let (total, clients) = (self.sums(mount).total, self.clients_bytes_per_sec(mount));
         assert!(total >= clients, "of {total} bytes a second that are granted, {clients} are clients'");
         total - clients
     }
 
-    /// How many clients hold something.
     pub(super) fn clients(&self, mount: MountId) -> usize {
         self.sums(mount).clients
     }
@@ -119,12 +116,10 @@ impl Ledger {
         self.grants.contains_key(&(mount, holder))
     }
 
-    /// Whether any worker holds something.
     pub(super) fn any_worker(&self, mount: MountId) -> bool {
         self.sums(mount).workers > 0
     }
 
-    /// Takes out what holds no longer.
     pub(super) fn expire(&mut self, now: Duration) {
         self.take_out(|_, grant| now > grant.until);
     }

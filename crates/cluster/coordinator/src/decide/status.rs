@@ -8,7 +8,6 @@ use forebay_types::{ForebayPath, MountId};
 use super::State;
 
 impl State {
-    /// Everything a person wants to know.
     pub(crate) fn status(&self, now: Duration) -> ClusterStatus {
         let mounts = self.catalogue.mounts.values();
         let pins = self.catalogue.pins.iter().filter_map(|pin| {

@@ -40,7 +40,6 @@ impl State {
         Ok(vec![Command::Write(Change::RemoveTokens { ids })])
     }
 
-    /// Takes over a token that the database has.
     pub(super) fn token_added(&mut self, token: Verifier) -> ControlReply {
         let info = token.info();
         Arc::make_mut(&mut self.catalogue).tokens.insert(token.id.clone(), token);
@@ -49,7 +48,6 @@ impl State {
         ControlReply::Tokens(vec![info])
     }
 
-    /// Forgets tokens that the database has no more.
     pub(super) fn tokens_removed(&mut self, ids: &[String]) -> ControlReply {
         let tokens = &mut Arc::make_mut(&mut self.catalogue).tokens;
         let removed: Vec<TokenInfo> = ids.iter().filter_map(|id| tokens.remove(id)).map(|token| token.info()).collect();

@@ -15,19 +15,16 @@ pub(crate) type WriterQueue = mpsc::Sender<Job>;
 /// Where problems wait for the planner: one at a time.
 pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
 
-/// What the writer is asked to do.
 pub(crate) enum Job {
     Change(Change, oneshot::Sender<ControlReply>),
     Remember(Vec<(WorkerId, String)>),
     Checkpoint(Box<Checkpoint>),
 }
 
-/// The writer's queue and its end.
 pub(crate) fn for_writer() -> (WriterQueue, mpsc::Receiver<Job>) {
     mpsc::channel(JOBS_MAX)
 }
 
-/// The planner's queue and its end.
 pub(crate) fn for_planner() -> (PlannerQueue, mpsc::Receiver<Box<Problem>>) {
     mpsc::channel(1)
 }

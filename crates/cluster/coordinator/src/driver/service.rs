@@ -33,7 +33,6 @@ pub(crate) struct ControlService {
     pub(crate) database: Option<Arc<Path>>,
 }
 
-/// One connection.
 pub(crate) struct ControlSession {
     shared: Arc<Shared>,
     database: Option<Arc<Path>>,

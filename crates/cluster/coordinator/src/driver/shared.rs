@@ -77,7 +77,6 @@ impl Shared {
         self.state.lock().state.mount_name(id)
     }
 
-    /// The rule of age of a mount.
     pub(crate) fn mount_young(&self, name: &MountName) -> Option<Young> {
         self.state.lock().state.mount_young(name)
     }
@@ -141,7 +140,6 @@ impl Shared {
         self.metadata_answers.swap(answers, Relaxed)
     }
 
-    /// Whether the database answered when it was asked last.
     pub(crate) fn metadata_answers(&self) -> bool {
         self.metadata_answers.load(Relaxed)
     }

@@ -125,7 +125,6 @@ async fn carry_out(metadata: &Metadata, change: Change) -> Result<Stored> {
     })
 }
 
-/// Reads the catalogue.
 pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
     let mounts = metadata.mounts().await?.into_iter().map(|mount| (mount.id, mount)).collect();
     let pins = metadata.pins().await?.into_iter().map(|(mount, prefix)| Pin { mount, prefix }).collect();

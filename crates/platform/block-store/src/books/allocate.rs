@@ -38,7 +38,6 @@ impl Addresses {
         true
     }
 
-    /// Gives addresses back.
     pub fn release(&mut self, start: u64, len: u64) {
         let (mut first, mut end) = (start, start + len);
         if let Some((&before, &before_len)) = self.by_start.range(..start).next_back() {
@@ -63,7 +62,6 @@ impl Addresses {
         self.by_start.iter().map(|(start, len)| (*start, *len))
     }
 
-    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         self.by_start.len() * 2 * size_of::<(u64, u64)>() * 3 / 2
     }

@@ -59,7 +59,6 @@ impl Tier {
         self.used.fetch_add(pages, Relaxed);
     }
 
-    /// Gives room back.
     pub fn release(&self, pages: u64) {
         if pages > 0 {
             let before = self.used.fetch_sub(pages, Relaxed);
@@ -94,7 +93,6 @@ impl Tier {
         self.capacity * PAGE_BYTES
     }
 
-    /// Pages that are free.
     pub fn free_pages(&self) -> u64 {
         self.capacity.saturating_sub(self.used.load(Relaxed))
     }
@@ -103,7 +101,6 @@ impl Tier {
         self.used.load(Relaxed) * PAGE_BYTES
     }
 
-    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         self.policy.lock().heap_bytes() + self.addresses.lock().heap_bytes()
     }

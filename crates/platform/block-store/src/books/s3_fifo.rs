@@ -132,7 +132,6 @@ impl S3Fifo {
         self.ghost.len() + self.parted.len()
     }
 
-    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
             + self.ghost.heap_bytes()
@@ -167,12 +166,10 @@ impl Ghost {
         self.set.remove(&fingerprint)
     }
 
-    /// How many are remembered.
     pub fn len(&self) -> usize {
         self.set.len()
     }
 
-    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         self.order.capacity() * size_of::<u32>() + self.set.capacity() * (size_of::<u32>() + 1) * 8 / 7
     }

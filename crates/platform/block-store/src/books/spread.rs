@@ -12,7 +12,6 @@ pub(crate) struct DiskRoom {
     pub takes: bool,
     /// Whether nothing is wrong with it, as opposed to being tried again.
     pub is_well: bool,
-    /// Pages that are free.
     pub free: u64,
     /// Pages that are free, or can be evicted.
     pub most: u64,

@@ -61,7 +61,6 @@ impl Disk {
         })
     }
 
-    /// Where a folder's index is.
     pub fn index_in(folder: &Path) -> PathBuf {
         folder.join("disk.index")
     }
@@ -95,7 +94,6 @@ impl Disk {
         self.sum_groups.remove(start, len, |group| self.sums.punch(group).unwrap_or_else(warn))
     }
 
-    /// Bytes on the heap, about.
     pub fn heap_bytes(&self) -> usize {
         self.tier.heap_bytes() + self.sums.heap_bytes()
     }

@@ -56,7 +56,6 @@ impl Core {
         }
     }
 
-    /// The tiers that this store has.
     pub fn tiers(&self) -> impl Iterator<Item = TierKind> + use<> {
         [TierKind::Dram].into_iter().chain((!self.disks.is_empty()).then_some(TierKind::Disk))
     }

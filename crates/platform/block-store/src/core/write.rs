@@ -125,7 +125,8 @@ impl Core {
         loop {
             let mut shard = self.table.of(segment);
             let entry = shard.get(segment);
-            if entry.dead || entry.disk.claims.over(run).is_some() || !self.has_none(entry, run) {
+            let has_some = || by_block(run).any(|(block, bits)| !entry.present(TierKind::Disk, block).and(bits).is_empty());
+            if entry.dead || entry.disk.claims.over(run).is_some() || has_some() {
                 return None;
             }
             if entry.is_bound() && entry.disk_no != disk.no {
@@ -147,10 +148,6 @@ impl Core {
                 return None;
             }
         }
-    }
-
-    fn has_none(&self, entry: &Segment, run: PageRun) -> bool {
-        by_block(run).all(|(block, bits)| entry.present(TierKind::Disk, block).and(bits).is_empty())
     }
 }
 

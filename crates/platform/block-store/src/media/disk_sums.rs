@@ -65,7 +65,6 @@ impl DiskSums {
         self.file.sync()
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.frames.heap_bytes()
     }

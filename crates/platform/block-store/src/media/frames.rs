@@ -13,7 +13,6 @@ pub(crate) struct Frames {
     arena: Arc<Arena>,
     /// Number of the first one in the arena.
     first: u64,
-    /// Which page each frame holds.
     holds: Box<[Mutex<Option<u64>>]>,
 }
 
@@ -32,7 +31,6 @@ impl Frames {
         work(&mut holds, bytes)
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.holds)
     }

@@ -22,7 +22,6 @@ pub(crate) enum Direction {
 /// How the disk does. A direction that fails is paused, longer each time, and then tried again; meanwhile pages on disk
 /// count as missing, or nothing is written. One that works again is as new.
 pub(crate) struct Health {
-    /// What the disk is called.
     name: String,
     began: Instant,
     read: Side,

@@ -42,7 +42,6 @@ impl Index {
         }
     }
 
-    /// Whether there is anything to write.
     pub fn has_work(&self) -> bool {
         self.stale.load(SeqCst) || !self.pending.lock().is_empty()
     }

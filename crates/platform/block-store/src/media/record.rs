@@ -60,7 +60,7 @@ impl Record {
         };
         Some(match bytes[4] {
             1 if a > 0 && u64::from(a) <= forebay_types::SEGMENT_BYTES => {
-                Self::Extent { id, start, bytes: a, owner: owner_of(bytes[5])?, keep }
+                Self::Extent { id, start, bytes: a, owner: *OWNERS.get(usize::from(bytes[5]))?, keep }
             }
             2 => Self::Present { id, run: run()? },
             3 => Self::Dropped { id, run: run()? },
@@ -83,10 +83,6 @@ fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
     let sum = forebay_types::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&sum.to_le_bytes());
     bytes
-}
-
-fn owner_of(code: u8) -> Option<Owner> {
-    OWNERS.get(usize::from(code)).copied()
 }
 
 #[cfg(test)]

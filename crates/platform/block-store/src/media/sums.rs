@@ -3,7 +3,6 @@
 use forebay_types::{PAGE_BYTES, PageRun, SegmentId};
 use parking_lot::Mutex;
 
-/// Checksums in a page of them.
 pub(crate) const SUMS_PER_PAGE: u64 = PAGE_BYTES / 4;
 
 /// The checksum of a page: CRC-32C over the segment's id (16 bytes, little endian), the page's index in the segment

@@ -47,7 +47,6 @@ impl Claims {
         self.overlapping(run).min_by_key(|claim| claim.run.start)
     }
 
-    /// All claims that overlap `run`.
     pub fn overlapping(&self, run: PageRun) -> impl Iterator<Item = &Claim> {
         self.0.iter().filter(move |claim| claim.run.start < run.end() && run.start < claim.run.end())
     }

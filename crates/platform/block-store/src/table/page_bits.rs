@@ -7,7 +7,6 @@ use forebay_types::{PAGES_PER_BLOCK, PageRun};
 pub(crate) struct PageBits([u64; 4]);
 
 impl PageBits {
-    /// The pages `start..end` of a block.
     pub fn span(start: u32, end: u32) -> Self {
         assert!(start <= end && end <= PAGES_PER_BLOCK, "pages {start}..{end} of a block");
         let mut words = [0; 4];

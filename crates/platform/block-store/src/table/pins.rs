@@ -28,7 +28,6 @@ impl Pins {
         *pins == 0
     }
 
-    /// Pins of `block`.
     pub fn count(&self, block: u32) -> u32 {
         self.blocks.get(block as usize).copied().unwrap_or(0)
     }
@@ -37,12 +36,10 @@ impl Pins {
         self.count(block) > 0
     }
 
-    /// Whether any block is pinned.
     pub fn any(&self) -> bool {
         self.total > 0
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.blocks)
     }

@@ -52,7 +52,6 @@ impl Presence {
         self.full == 0 && self.partial.is_empty()
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.partial.capacity() * size_of::<(u8, PageBits)>()
     }

@@ -83,12 +83,10 @@ impl Segment {
         }
     }
 
-    /// The pages of `block` that a tier has.
     pub fn present(&self, tier: TierKind, block: u32) -> PageBits {
         self.copy(tier).presence.block(block, self.all(block))
     }
 
-    /// Whether a tier has all pages of `run`.
     pub fn has(&self, tier: TierKind, run: PageRun) -> bool {
         if run.len == 0 || run.end() > self.pages() {
             return false;
@@ -113,7 +111,6 @@ impl Segment {
         (before.and(bits), after.is_empty() && !before.is_empty())
     }
 
-    /// Number of pages of `block` that a tier has.
     pub fn count(&self, tier: TierKind, block: u32) -> u32 {
         if self.copy(tier).presence.has_full(1 << block) {
             (self.pages() - block * PAGES_PER_BLOCK).min(PAGES_PER_BLOCK)
@@ -122,7 +119,6 @@ impl Segment {
         }
     }
 
-    /// Number of pages that a tier has.
     pub fn page_count(&self, tier: TierKind) -> u64 {
         (0..self.block_count()).map(|block| u64::from(self.count(tier, block))).sum()
     }
@@ -175,7 +171,6 @@ impl Segment {
         unused(TierKind::Dram) && unused(TierKind::Disk) && self.writing == 0
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.dram.presence.heap_bytes() + self.disk.presence.heap_bytes() + self.pins.heap_bytes() + self.read_to.len()
     }

@@ -26,7 +26,6 @@ impl Uses {
         true
     }
 
-    /// Forgets a block's uses.
     pub fn clear(&mut self, block: u32) {
         self.low &= !(1 << block);
         self.high &= !(1 << block);

@@ -80,7 +80,6 @@ pub fn in_dram(dram_bytes: u64) -> (TempDir, BlockStore) {
     (folder, store)
 }
 
-/// The same with a disk tier.
 pub fn on_disk(dram_bytes: u64, disk_bytes: u64) -> (TempDir, BlockStore) {
     let folder = folder();
     let store = with_disk(folder.path(), dram_bytes, disk_bytes);

@@ -5,7 +5,6 @@ use sqlx::Row;
 
 use super::Database;
 
-/// Longest checkpoint.
 pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
 
 impl Database {
@@ -17,16 +16,14 @@ impl Database {
             )));
         }
         let mut transaction = self.write().await?;
-        sqlx::query(
+        let checkpoint = sqlx::query(
             "INSERT INTO checkpoints (kind, window_ix, bytes) VALUES ($1, $2, $3) \
              ON CONFLICT (kind) DO UPDATE SET window_ix = excluded.window_ix, bytes = excluded.bytes",
         )
         .bind(kind)
         .bind(i64::try_from(window).map_err(|_| Error::invalid(format!("window {window} is too large")))?)
-        .bind(bytes)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|error| self.fault(error))?;
+        .bind(bytes);
+        self.run(checkpoint, &mut transaction).await?;
         self.commit(transaction).await
     }
 

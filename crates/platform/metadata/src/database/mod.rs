@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use forebay_runtime::time::{instant, sleep};
 use forebay_types::{Error, ErrorKind, Result};
-use sqlx::any::AnyPoolOptions;
-use sqlx::{Any, AnyPool, Connection, Transaction};
+use sqlx::any::{AnyArguments, AnyPoolOptions, AnyRow};
+use sqlx::query::Query;
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Transaction};
 use tokio::sync::Mutex;
 
 use crate::connect::{CONNECT_TIMEOUT, connect, options};
@@ -98,14 +99,24 @@ impl Database {
             0 => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch'"),
             _ => sqlx::query("UPDATE counters SET value = value WHERE name = 'epoch' AND value = $1").bind(epoch as i64),
         };
-        let fenced = fence.execute(&mut *transaction).await.map_err(|error| self.fault(error))?;
-        if fenced.rows_affected() != 1 {
+        if self.run(fence, &mut transaction).await? != 1 {
             return Err(Error::closed(format!(
                 "another coordinator has taken over metadata database {}: epoch {epoch} is past",
                 self.shown()
             )));
         }
         Ok(transaction)
+    }
+
+    /// Runs a statement; gives how many rows it has written.
+    async fn run(&self, statement: Query<'_, Any, AnyArguments>, connection: &mut AnyConnection) -> Result<u64> {
+        let written = statement.execute(connection).await.map_err(|error| self.fault(error))?;
+        Ok(written.rows_affected())
+    }
+
+    /// The row that a statement gives, where it gives one.
+    async fn row(&self, statement: Query<'_, Any, AnyArguments>, connection: &mut AnyConnection) -> Result<Option<AnyRow>> {
+        statement.fetch_optional(connection).await.map_err(|error| self.fault(error))
     }
 
     async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {

@@ -25,16 +25,10 @@ impl Database {
         // another's: milliseconds go on where it has stopped.
         let floor = forebay_runtime::time::unix_ms().min(CLOCK_MS_MAX);
         let id = MountId(self.next(Counter::MountId, floor, &mut transaction).await?);
-        let inserted =
-            sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING")
-                .bind(id.0 as i64)
-                .bind(name.as_str())
-                .bind(url)
-                .bind(to_json(options))
-                .execute(&mut *transaction)
-                .await
-                .map_err(|error| self.fault(error))?;
-        if inserted.rows_affected() == 0 {
+        let mount =
+            sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING");
+        let mount = mount.bind(id.0 as i64).bind(name.as_str()).bind(url).bind(to_json(options));
+        if self.run(mount, &mut transaction).await? == 0 {
             return Err(Error::conflict(format!("mount {name} exists already: choose another name, or remove that one first")));
         }
         self.commit(transaction).await?;
@@ -43,12 +37,8 @@ impl Database {
 
     pub(crate) async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
         let mut transaction = self.write().await?;
-        let row = sqlx::query("UPDATE mounts SET options = $1 WHERE name = $2 RETURNING id, name, url, options")
-            .bind(to_json(options))
-            .bind(name.as_str())
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
+        let mount = sqlx::query("UPDATE mounts SET options = $1 WHERE name = $2 RETURNING id, name, url, options");
+        let row = self.row(mount.bind(to_json(options)).bind(name.as_str()), &mut transaction).await?;
         let Some(row) = row else { return Err(no_mount(name)) };
         let mount = self.mount(&row)?;
         self.commit(transaction).await?;
@@ -57,18 +47,11 @@ impl Database {
 
     pub(crate) async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
         let mut transaction = self.write().await?;
-        let row = sqlx::query("DELETE FROM mounts WHERE name = $1 RETURNING id, name, url, options")
-            .bind(name.as_str())
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
-        let Some(row) = row else { return Err(no_mount(name)) };
+        let mount = sqlx::query("DELETE FROM mounts WHERE name = $1 RETURNING id, name, url, options").bind(name.as_str());
+        let Some(row) = self.row(mount, &mut transaction).await? else { return Err(no_mount(name)) };
         let mount = self.mount(&row)?;
-        sqlx::query("DELETE FROM pins WHERE mount_id = $1")
-            .bind(mount.id.0 as i64)
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
+        let pins = sqlx::query("DELETE FROM pins WHERE mount_id = $1").bind(mount.id.0 as i64);
+        self.run(pins, &mut transaction).await?;
         self.commit(transaction).await?;
         Ok(mount)
     }

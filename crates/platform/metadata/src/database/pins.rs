@@ -19,32 +19,19 @@ impl Database {
 
     pub(crate) async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
-        let found = sqlx::query("SELECT id FROM mounts WHERE id = $1")
-            .bind(mount.0 as i64)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
-        if found.is_none() {
+        let mounted = sqlx::query("SELECT id FROM mounts WHERE id = $1").bind(mount.0 as i64);
+        if self.row(mounted, &mut transaction).await?.is_none() {
             return Err(Error::not_found(format!("the mount of pin {prefix:?} was removed")));
         }
-        sqlx::query("INSERT INTO pins (mount_id, prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-            .bind(mount.0 as i64)
-            .bind(prefix.as_str().as_bytes())
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
+        let pin = sqlx::query("INSERT INTO pins (mount_id, prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING");
+        self.run(pin.bind(mount.0 as i64).bind(prefix.as_str().as_bytes()), &mut transaction).await?;
         self.commit(transaction).await
     }
 
     pub(crate) async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
-        let removed = sqlx::query("DELETE FROM pins WHERE mount_id = $1 AND prefix = $2")
-            .bind(mount.0 as i64)
-            .bind(prefix.as_str().as_bytes())
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| self.fault(error))?;
-        if removed.rows_affected() == 0 {
+        let pin = sqlx::query("DELETE FROM pins WHERE mount_id = $1 AND prefix = $2");
+        if self.run(pin.bind(mount.0 as i64).bind(prefix.as_str().as_bytes()), &mut transaction).await? == 0 {
             return Err(Error::not_found(format!("there is no pin of exactly {prefix:?}")));
         }
         self.commit(transaction).await

@@ -39,8 +39,7 @@ impl Database {
             false => "INSERT INTO external_tables (name, statement) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
         };
         let mut transaction = self.write().await?;
-        let written = sqlx::query(put).bind(name).bind(statement).execute(&mut *transaction).await;
-        if written.map_err(|error| self.fault(error))?.rows_affected() == 0 {
+        if self.run(sqlx::query(put).bind(name).bind(statement), &mut transaction).await? == 0 {
             return Err(Error::conflict(format!("table {name} exists already: drop it first, or CREATE OR REPLACE it")));
         }
         self.commit(transaction).await
@@ -48,8 +47,8 @@ impl Database {
 
     pub(crate) async fn remove_table(&self, name: &str) -> Result<()> {
         let mut transaction = self.write().await?;
-        let removed = sqlx::query("DELETE FROM external_tables WHERE name = $1").bind(name).execute(&mut *transaction).await;
-        if removed.map_err(|error| self.fault(error))?.rows_affected() == 0 {
+        let table = sqlx::query("DELETE FROM external_tables WHERE name = $1").bind(name);
+        if self.run(table, &mut transaction).await? == 0 {
             return Err(Error::not_found(format!("there is no external table {name}")));
         }
         self.commit(transaction).await

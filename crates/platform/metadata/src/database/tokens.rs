@@ -20,18 +20,15 @@ impl Database {
     pub(crate) async fn add_token(&self, token: &Verifier) -> Result<()> {
         let rights = serde_json::to_string(&token.grant).map_err(|error| Error::internal(error.to_string()))?;
         let mut transaction = self.write().await?;
-        let inserted = sqlx::query(
+        let token_row = sqlx::query(
             "INSERT INTO tokens (id, rights, created, stored_key, server_key) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
         )
         .bind(&token.id)
         .bind(rights)
         .bind(i64::try_from(token.created).unwrap_or(i64::MAX))
         .bind(token.keys.stored.as_slice())
-        .bind(token.keys.server.as_slice())
-        .execute(&mut *transaction)
-        .await
-        .map_err(|error| self.fault(error))?;
-        if inserted.rows_affected() == 0 {
+        .bind(token.keys.server.as_slice());
+        if self.run(token_row, &mut transaction).await? == 0 {
             return Err(Error::conflict(format!("token {} exists already", token.id)));
         }
         self.commit(transaction).await
@@ -40,8 +37,7 @@ impl Database {
     pub(crate) async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
         let mut transaction = self.write().await?;
         for id in ids {
-            let removed = sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id).execute(&mut *transaction).await;
-            removed.map_err(|error| self.fault(error))?;
+            self.run(sqlx::query("DELETE FROM tokens WHERE id = $1").bind(id), &mut transaction).await?;
         }
         self.commit(transaction).await
     }

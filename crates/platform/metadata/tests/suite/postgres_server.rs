@@ -60,7 +60,6 @@ impl PostgresServer {
         self.url(name)
     }
 
-    /// Runs `createdb`.
     pub fn createdb(&self, arguments: &[&str]) {
         let port = self.port.to_string();
         let connect = ["-h", "127.0.0.1", "-p", &port, "-U", "bay", "-T", "template0"];
@@ -72,7 +71,6 @@ impl PostgresServer {
         format!("postgres://bay:{PASSWORD}@127.0.0.1:{}/{name}", self.port)
     }
 
-    /// Stops the server at once, as a crash would.
     pub fn crash(&self) {
         self.run("pg_ctl", ["-D".as_ref(), self.data().as_os_str(), "-m".as_ref(), "immediate".as_ref(), "stop".as_ref()]);
     }

@@ -35,7 +35,6 @@ pub(crate) struct Manifest {
     pub(crate) cold: Option<ColdEntry>,
 }
 
-/// A cold file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ColdEntry {
     #[serde(flatten)]
@@ -44,21 +43,17 @@ pub(crate) struct ColdEntry {
     pub(crate) tail_bytes: u64,
 }
 
-/// A compressed shard's files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShardFiles {
     /// psi, the alphabet and the keys: what every answer needs.
     pub(crate) base: FileEntry,
-    /// Layers that are there now.
     pub(crate) layers: Vec<FileEntry>,
 }
 
 /// A file, by its name in the folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileEntry {
-    /// Its name.
     pub(crate) file: String,
-    /// Its length.
     pub(crate) bytes: u64,
 }
 
@@ -70,14 +65,12 @@ impl FileEntry {
 }
 
 impl ShardFiles {
-    /// The layers that are there now.
     pub(crate) fn layer_ids(&self) -> impl Iterator<Item = LayerId> {
         self.layers.iter().filter_map(FileEntry::layer)
     }
 }
 
 impl Manifest {
-    /// Reads the manifest of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| {

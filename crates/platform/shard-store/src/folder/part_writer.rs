@@ -18,7 +18,6 @@ pub(crate) struct PartWriter<'f> {
 }
 
 impl<'f> PartWriter<'f> {
-    /// Into a folder.
     pub(crate) fn new(folder: &'f Path, names: &'f Names) -> Self {
         Self { folder, names, written: Vec::new() }
     }
@@ -30,12 +29,10 @@ impl<'f> PartWriter<'f> {
         Ok(ShardFiles { base, layers })
     }
 
-    /// Writes a layer.
     pub(crate) fn layer(&mut self, id: LayerId, bytes: &[u8]) -> Result<FileEntry> {
         self.write(format!("{}-{id}", self.names.next("layer")), bytes)
     }
 
-    /// Writes a cold file.
     pub(crate) fn cold(&mut self, cold: &ColdFile) -> Result<ColdEntry> {
         let entry = self.write(self.names.next("cold"), &cold.bytes)?;
         Ok(ColdEntry { entry, tail_bytes: cold.tail_bytes })

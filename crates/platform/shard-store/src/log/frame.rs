@@ -46,7 +46,6 @@ impl<'a> Frame<'a> {
         (checksum(frame) == expected).then(|| Self { first, count, body: &frame[HEADER_BYTES..], bytes: frame.len() })
     }
 
-    /// The entries, in order.
     pub(super) fn entries(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
         let mut rest = self.body;
         (self.first..self.first + u64::from(self.count)).map_while(move |number| {
@@ -58,7 +57,6 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Adds an entry to a frame's body.
 pub(super) fn push(body: &mut Vec<u8>, entry: &[u8]) {
     body.extend_from_slice(&u32::try_from(entry.len()).expect("entries are bounded").to_le_bytes());
     body.extend_from_slice(entry);

@@ -94,7 +94,6 @@ impl LogStore {
         kept
     }
 
-    /// Whether nothing was updated.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

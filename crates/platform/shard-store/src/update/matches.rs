@@ -27,7 +27,6 @@ pub(crate) enum Matcher {
 pub(super) const REGEX_BYTES_MAX: usize = 10 << 20;
 
 impl Matcher {
-    /// Prepares a query.
     pub(crate) fn new(query: &Query) -> Result<Self> {
         Self::limited(query, REGEX_BYTES_MAX)
     }
@@ -53,7 +52,6 @@ impl Matcher {
         })
     }
 
-    /// Whether a record of these values meets it.
     pub(crate) fn matches(&self, values: &Values) -> bool {
         match self {
             Self::All => true,

@@ -49,12 +49,10 @@ impl Values {
         Self(out.into())
     }
 
-    /// All of them.
     pub(crate) fn to_vec(&self) -> Vec<Value> {
         self.each().map(|(kind, bytes)| value_of(kind, bytes)).collect()
     }
 
-    /// That at a place.
     pub(crate) fn at(&self, place: usize) -> Held<'_> {
         match self.each().nth(place) {
             Some((kind::BYTES | kind::TEXT, bytes)) => Held::String(bytes),

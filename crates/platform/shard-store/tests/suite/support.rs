@@ -9,7 +9,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
-/// Records as a map has them.
 pub type Records = BTreeMap<Key, Vec<Value>>;
 
 /// A key, text, bytes, a number and a day.
@@ -61,7 +60,6 @@ pub fn built(seed: u64, count: usize, size: f64) -> (TempDir, PathBuf, Records) 
     (folder, path, all)
 }
 
-/// Builds a shard of records.
 pub fn build(path: &Path, records: &Records, size: f64) {
     let mut building = Store::build(path, columns(), size).unwrap();
     for (key, values) in records {

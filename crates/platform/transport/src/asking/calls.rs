@@ -38,7 +38,6 @@ impl Calls {
         Ok((tag, others, receiver))
     }
 
-    /// Whether anyone waits for this reply still.
     pub(crate) fn is_waiting(&self, tag: u64) -> bool {
         self.state.lock().waiting.contains_key(&tag)
     }
@@ -75,7 +74,6 @@ impl Calls {
         }
     }
 
-    /// Why there are no more calls.
     pub(crate) fn ended(&self) -> Option<Error> {
         self.state.lock().ended.clone()
     }

@@ -84,7 +84,6 @@ impl Admission {
         entry.map(|entry| entry.caller()).ok_or_else(|| unknown(credential.id()))
     }
 
-    /// The credential of a name.
     pub(crate) fn find(&self, id: &str) -> Option<Entry> {
         self.standing.get(id).cloned().or_else(|| self.listed.read().get(id).cloned())
     }

@@ -14,7 +14,6 @@ use forebay_types::{Error, Grant, Result, Role, TokenKeys, Verifier, check_token
 
 /// Fewest bytes of a secret: fewer can be guessed.
 pub const SECRET_BYTES_MIN: usize = 16;
-/// Longest secret.
 const SECRET_BYTES_MAX: usize = 1024;
 /// What tokens that were made here begin with.
 const TOKEN_PREFIX: &str = "fb.";

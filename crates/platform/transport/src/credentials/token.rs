@@ -13,14 +13,12 @@ pub(crate) type Nonce = [u8; NONCE_BYTES];
 /// What one side says to prove itself.
 pub(crate) type Proof = [u8; PROOF_BYTES];
 
-/// A fresh nonce.
 pub(crate) fn nonce() -> Result<Nonce> {
     let mut nonce = [0; NONCE_BYTES];
     fill(&mut nonce)?;
     Ok(nonce)
 }
 
-/// Random bytes.
 pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
     if forebay_runtime::fill_repeated(bytes) {
         return Ok(());

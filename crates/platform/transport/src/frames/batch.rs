@@ -122,7 +122,6 @@ fn said(left: &Option<[u8; LEFT_BYTES]>) -> &[u8] {
     left.as_ref().map_or(&[][..], |left| &left[..])
 }
 
-/// The checksum of a frame's header and message.
 pub(crate) fn checksum(header: &FrameHeader, meta: &[u8]) -> u32 {
     forebay_types::crc32c_append(forebay_types::crc32c(&header.covered()), meta)
 }

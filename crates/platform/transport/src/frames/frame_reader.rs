@@ -218,7 +218,6 @@ impl FrameReader {
         checked(header, &sum)
     }
 
-    /// Leaves out the next `len` bytes.
     pub(crate) async fn skip(&mut self, len: u32) -> Result<()> {
         let mut left = len as usize;
         loop {

@@ -39,13 +39,11 @@ pub(crate) struct Link {
     pub(crate) hangup: Hangup,
 }
 
-/// Where bytes come from.
 pub(crate) enum Source {
     Socket(Arc<Socket>),
     Stream(ReadHalf<Box<dyn Duplex>>),
 }
 
-/// Where bytes go to.
 pub(crate) enum Sink {
     Socket { socket: Arc<Socket>, room: Option<Room> },
     Stream(WriteHalf<Box<dyn Duplex>>),

@@ -22,7 +22,6 @@ pub(super) fn copy_in(words: &[AtomicU64], bytes: &[u8]) -> usize {
     whole.len() + 1
 }
 
-/// Copies `len` bytes out of shared words.
 pub(super) fn copy_out(words: &[AtomicU64], len: usize) -> Vec<u8> {
     let words = &words[..len.div_ceil(8)];
     let mut bytes = vec![0; words.len() * 8];

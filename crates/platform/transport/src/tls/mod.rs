@@ -24,7 +24,6 @@ fn roots(path: &Path, what: &str) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-/// The private key in a file.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "private key", error))
 }

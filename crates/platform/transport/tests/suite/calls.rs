@@ -183,18 +183,22 @@ async fn requests_too_long_for_a_frame_are_refused_here() {
     connection.call("echo".into(), vec![]).await.unwrap();
 }
 
+/// So many calls at once, each of which is answered.
+async fn many(connection: &Connection, count: usize, what: &'static str, payload: Vec<Bytes>) {
+    let call = |_| {
+        let (connection, payload) = (connection.clone(), payload.clone());
+        async move { connection.call(what.into(), payload).await.unwrap() }
+    };
+    let calls: JoinSet<_> = (0..count).map(call).collect();
+    assert_eq!(calls.join_all().await.len(), count);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_runs_no_more_calls_than_its_limit() {
     let limits = ServerLimits { in_flight: 4, ..ServerLimits::default() };
     let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
-    let calls: JoinSet<_> = (0..100)
-        .map(|_| {
-            let connection = connection.clone();
-            async move { connection.call("sleep 3".into(), vec![]).await.unwrap() }
-        })
-        .collect();
-    assert_eq!(calls.join_all().await.len(), 100);
+    many(&connection, 100, "sleep 3", vec![]).await;
     assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 4);
 }
 
@@ -203,14 +207,7 @@ async fn a_server_holds_no_more_payload_than_its_limit() {
     let limits = ServerLimits { payload_bytes: 1 << 20, ..ServerLimits::default() };
     let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
-    let half = Bytes::from(vec![0; 512 << 10]);
-    let calls: JoinSet<_> = (0..20)
-        .map(|_| {
-            let (connection, half) = (connection.clone(), half.clone());
-            async move { connection.call("sleep 3".into(), vec![half]).await.unwrap() }
-        })
-        .collect();
-    assert_eq!(calls.join_all().await.len(), 20);
+    many(&connection, 20, "sleep 3", vec![Bytes::from(vec![0; 512 << 10])]).await;
     assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 2);
 }
 
@@ -218,13 +215,7 @@ async fn a_server_holds_no_more_payload_than_its_limit() {
 async fn more_calls_than_a_connection_takes_wait_their_turn() {
     let open = open().await;
     let connection = open.connect().await;
-    let calls: JoinSet<_> = (0..3000)
-        .map(|_| {
-            let connection = connection.clone();
-            async move { connection.call("sleep 20".into(), vec![]).await.unwrap() }
-        })
-        .collect();
-    assert_eq!(calls.join_all().await.len(), 3000);
+    many(&connection, 3000, "sleep 20", vec![]).await;
     assert!(open.desk.running_most.load(Ordering::SeqCst) <= 1024);
 }
 

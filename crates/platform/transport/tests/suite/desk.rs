@@ -7,8 +7,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_transport::{Address, Connection, Listener, Peer, Place, Response, Security, Server, ServerLimits, Service, Session};
+use forebay_transport::{
+    Address, Answer, Connection, Listener, Peer, Place, Response, Security, Server, ServerLimits, Service, Session,
+};
 use forebay_types::{Error, Result};
+use tokio::task::JoinHandle;
 
 #[derive(Default)]
 pub struct Desk {
@@ -242,6 +245,12 @@ impl Open {
     pub async fn connect(&self) -> Connection {
         Connection::connect(&self.address, &ours()).await.unwrap()
     }
+}
+
+/// A call that is under way.
+pub fn asked(connection: &Connection, what: impl Into<Bytes>) -> JoinHandle<Result<Answer>> {
+    let (connection, what) = (connection.clone(), what.into());
+    tokio::spawn(async move { connection.call(what, vec![]).await })
 }
 
 /// A folder with a Unix socket's path in it.

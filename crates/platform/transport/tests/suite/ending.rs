@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{open, open_at, ours, unix, until};
+use crate::desk::{asked, open, open_at, ours, unix, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_closed_once_when_its_connection_is_dropped() {
@@ -15,10 +15,7 @@ async fn a_session_is_closed_once_when_its_connection_is_dropped() {
     let clone = connection.clone();
     drop(connection);
     clone.call("echo".into(), vec![]).await.unwrap();
-    let call = tokio::spawn({
-        let clone = clone.clone();
-        async move { clone.call("sleep 60000".into(), vec![]).await }
-    });
+    let call = asked(&clone, "sleep 60000");
     until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
     assert_eq!(open.desk.closed.load(Ordering::SeqCst), 0);
     call.abort();
@@ -50,10 +47,7 @@ async fn close_fails_what_is_in_flight() {
 async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
     let open = open().await;
     let connection = open.connect().await;
-    let waiting = tokio::spawn({
-        let connection = connection.clone();
-        async move { connection.call("sleep 300".into(), vec![]).await }
-    });
+    let waiting = asked(&connection, "sleep 300");
     until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
     for _ in 0..100 {
         // In its task, and at its first poll on the task of the connection.
@@ -109,14 +103,7 @@ async fn shutdown_lets_running_calls_finish() {
     let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let idle = open.connect().await;
-    let call = tokio::spawn({
-        let connection = connection.clone();
-        async move { connection.call("sleep 400".into(), vec![]).await }
-    });
-    let large = tokio::spawn({
-        let connection = connection.clone();
-        async move { connection.call(format!("give {}", 64 << 20).into(), vec![]).await }
-    });
+    let (call, large) = (asked(&connection, "sleep 400"), asked(&connection, format!("give {}", 64 << 20)));
     until(|| open.desk.running.load(Ordering::SeqCst) >= 1).await;
     let began = Instant::now();
     let shutdown = tokio::spawn(open.server.shutdown());
@@ -152,10 +139,7 @@ async fn a_dropped_server_ends_everything() {
     let (folder, address) = unix();
     let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
-    let call = tokio::spawn({
-        let connection = connection.clone();
-        async move { connection.call("sleep 60000".into(), vec![]).await }
-    });
+    let call = asked(&connection, "sleep 60000");
     until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
     drop(open.server);
     assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
-use crate::desk::{Open, open, open_at, ours, pattern, unix, until};
+use crate::desk::{Open, asked, open, open_at, ours, pattern, unix, until};
 
 async fn at_home() -> (tempfile::TempDir, Open, Connection) {
     let (folder, address) = unix();
@@ -77,10 +77,7 @@ async fn close_fails_what_is_in_flight() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not() {
     let (_folder, open, connection) = at_home().await;
-    let call = tokio::spawn({
-        let connection = connection.clone();
-        async move { connection.call("sleep 100".into(), vec![]).await }
-    });
+    let call = asked(&connection, "sleep 100");
     until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
     let address = open.address.clone();
     let (refused, ()) = tokio::join!(

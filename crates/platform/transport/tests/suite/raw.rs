@@ -119,7 +119,6 @@ pub async fn server<F: Future<Output = ()> + Send>(
     (address, task)
 }
 
-/// Sends a message of a handshake.
 pub async fn say(stream: &mut TcpStream, message: &[u8]) {
     stream.write_all(&frame(HELLO, 0, message, 0)).await.unwrap();
 }

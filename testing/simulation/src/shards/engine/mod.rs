@@ -78,7 +78,6 @@ impl<'a> Engine<'a> {
         self.look_out();
     }
 
-    /// To the end.
     pub(super) fn run(mut self) -> (Vec<Queue>, Record) {
         let end = (self.setup.end_secs * 1e6) as Micros;
         while let Some((time, event)) = self.events.pop()

@@ -17,10 +17,10 @@ use forebay_oracle::Promise;
 use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
 use forebay_oracle::history::{Door, What};
 use forebay_oracle::load::nodes::{self, Member};
-use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, objects, of_client, pause};
+use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, answered, objects, of_client, pause};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
-use forebay_types::{BitRate, ForebayPath, Key, Mount, MountOptions, Validate};
+use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountOptions, Validate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -146,18 +146,14 @@ fn options(mount: &str) -> MountOptions {
 }
 
 async fn mount(client: &Client) {
-    for name in MOUNTS {
-        let name = name.parse().expect("a name");
-        let add = AdminRequest::MountAdd { url: format!("s3://{BUCKET}/{name}"), options: options(name_of(&name)), name };
+    for mount in MOUNTS {
+        let name = mount.parse().expect("a name");
+        let add = AdminRequest::MountAdd { url: format!("s3://{BUCKET}/{mount}"), options: options(mount), name };
         while let Err(error) = client.control(add.clone()).await {
             tracing::debug!(%error, "mount not added");
             sleep(TRIED_AGAIN_AFTER).await;
         }
     }
-}
-
-fn name_of(name: &forebay_types::MountName) -> &str {
-    name.as_str()
 }
 
 fn mount_of(key: u32) -> &'static str {
@@ -198,13 +194,9 @@ async fn meets(client: Client, course: Arc<Course>, key: u32, number: usize, mut
 /// Writes a version; whether that was acknowledged.
 async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool {
     let begin_us = calls.recorder.now_us();
-    let (etag, error) = match timeout(GIVEN_UP_AFTER, objects::put(client, &path(key), contents::bytes(key, version))).await {
-        Ok(Ok(etag)) => (Some(etag), None),
-        Ok(Err(error)) => (None, Some(of_client(&error))),
-        Err(_) => (None, Some(given_up())),
-    };
-    let is_written = error.is_none();
-    calls.recorder.add(begin_us, Door::Remote, What::Write { key, version, etag }, error);
+    let written = answered(objects::put(client, &path(key), contents::bytes(key, version))).await;
+    let is_written = written.is_ok();
+    calls.recorder.add(begin_us, Door::Remote, What::Write { key, version, etag: written.clone().ok() }, written.err());
     is_written
 }
 
@@ -226,14 +218,8 @@ async fn reads(client: Client, past: Past, course: Arc<Course>, mut chance: StdR
 
 async fn read(client: &Client, calls: &Shared, key: u32, start: u64, bytes: u64, waits: Option<Duration>) {
     let begin_us = calls.recorder.now_us();
-    let answer = timeout(GIVEN_UP_AFTER, objects::get(client, &path(key), start, bytes, waits)).await;
-    let end_us = calls.recorder.now_us();
-    let (seen, error) = match answer {
-        Ok(Ok((came, etag))) => (Some((contents::identify(key, start, bytes, &came), etag)), None),
-        Ok(Err(error)) => (None, Some(of_client(&error))),
-        Err(_) => (None, Some(given_up())),
-    };
-    calls.recorder.add_until(begin_us, end_us, Door::Remote, What::Read { key, start, seen }, error);
+    let read = answered(objects::get(client, &path(key), start, bytes, waits)).await;
+    calls.recorder.add_read(begin_us, Door::Remote, (key, start, bytes), read);
 }
 
 /// The way of a client to the store past Forebay, by mount.
@@ -258,9 +244,6 @@ async fn read_store(past: &Past, calls: &Shared, key: u32) {
         let etag = objects::tag(body.info.version.tag.as_str());
         Ok((body.collect().await?, etag))
     };
-    let (seen, error) = match read.await {
-        Ok((came, etag)) => (Some((contents::identify(key, 0, all, &came), etag)), None),
-        Err(error) => (None, Some(of_client(&error))),
-    };
-    calls.recorder.add(begin_us, Door::Store, What::Read { key, start: 0, seen }, error);
+    let read = read.await.map_err(|error: Error| of_client(&error));
+    calls.recorder.add_read(begin_us, Door::Store, (key, 0, all), read);
 }

@@ -68,11 +68,8 @@ impl Task {
 enum Told {
     /// It is under way: what is being done.
     Running(String),
-    /// It is done.
     Refreshed(Refreshed),
-    /// It is done.
     Resharded(Resharded),
-    /// It has failed.
     Failed(Error),
 }
 

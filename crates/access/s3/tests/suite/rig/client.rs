@@ -27,7 +27,6 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The code of a refusal.
     pub fn code(&self) -> String {
         let text = self.text();
         text.split_once("<Code>").and_then(|(_, rest)| rest.split_once('<')).map_or(String::new(), |(code, _)| code.into())
@@ -243,7 +242,6 @@ pub async fn read<S: AsyncRead + Unpin>(socket: &mut S, is_head: bool) -> Option
 pub struct Taken(Vec<u8>);
 
 impl Taken {
-    /// The next answer.
     pub async fn next(&mut self, socket: &mut (impl AsyncRead + Unpin), is_head: bool) -> Option<Answer> {
         let all = &mut self.0;
         let (end, length) = loop {

@@ -92,7 +92,6 @@ impl Cluster {
         format!("http://{}", self.address())
     }
 
-    /// Reads that were answered at hand.
     pub fn at_hand(&self) -> u64 {
         self.client.counters().reads_at_hand
     }

@@ -14,7 +14,7 @@ use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
 use super::changes::{literal, record};
-use crate::bed::{Bed, RECORDS, path, store};
+use crate::bed::{Bed, RECORDS, path, store, until};
 
 pub const NAME: &str = "orders.shards";
 /// Keys from here on are somebody else's.
@@ -146,7 +146,7 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
     // Logs that were ended, and new shards whose logs were begun.
     for (ended, begun) in [(0, 0), (1, 0), (2, 0), (2, 1), (2, 3)] {
         let what = format!("{ended} logs ended, {begun} begun");
-        let before = match latest(&bed).await {
+        let before = match forebay_shards::latest_manifest(&bed.client, &path(NAME)).await.unwrap() {
             Some(_) => {
                 store(&bed.client, &path(NAME), 2, vec![0.5, 0.5], true, bed.folder()).await.unwrap();
                 open(&bed).await
@@ -184,10 +184,6 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
         model.change(&announced, 3).await;
         model.compare_all(&after, &what).await;
     }
-}
-
-async fn latest(bed: &Bed) -> Option<u64> {
-    forebay_shards::latest_manifest(&bed.client, &path(NAME)).await.unwrap()
 }
 
 pub fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
@@ -363,16 +359,10 @@ async fn replicas_begin_with_the_size_that_their_records_had_and_orders_hold_on(
 
 /// Waits until all replicas are about as large as their input.
 async fn grown(shards: &Shards) {
-    let began = std::time::Instant::now();
-    loop {
-        let status = shards.status().await.unwrap();
-        let is_grown = |now: Option<f64>| now.is_some_and(|now| now > 0.94);
-        if status.iter().all(|shard| shard.replicas.iter().all(|replica| is_grown(replica.now))) {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{status:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until(shards, "all have grown", |status| {
+        status.iter().flat_map(|shard| &shard.replicas).all(|replica| replica.now.is_some_and(|now| now > 0.94))
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -34,7 +34,7 @@ use window::Closing;
 const TRACKED_MAX: usize = 500_000;
 
 /// What placement knows. Who holds what is soft state: workers say it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Placement {
     settings: PlacementSettings,
     /// Workers that count: live ones, and after a restart those that may come back.
@@ -70,14 +70,11 @@ struct Period {
     lost_counts: bool,
 }
 
-/// The making of plans.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Plans {
-    /// What random choices follow.
     seed: u64,
     /// Since when one is being made.
     under_way: Option<Duration>,
-    /// When the last one was begun.
     began: Duration,
     /// Whether one should be made before the window ends.
     wanted: bool,
@@ -89,18 +86,11 @@ impl Placement {
         Self {
             settings,
             workers: presumed.iter().copied().collect(),
-            popularity: Popularity::default(),
-            segments: BTreeMap::new(),
-            by_id: HashMap::new(),
-            datasets: Datasets::default(),
-            heard: BTreeMap::new(),
-            newest: HashMap::new(),
             // The epoch stands above, as in views.
             routes: Routes::new((epoch << 32) + 1),
-            orders: Orders::default(),
-            speeds: Speeds::default(),
             period: Period { number: epoch << 32, ..Period::default() },
-            plans: Plans { seed, under_way: None, began: Duration::ZERO, wanted: false, last: Last::default() },
+            plans: Plans { seed, ..Plans::default() },
+            ..Self::default()
         }
     }
 

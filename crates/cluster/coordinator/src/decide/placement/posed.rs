@@ -17,7 +17,6 @@ use super::{Placement, Problem};
 const KEPT_REPLICAS: u32 = 2;
 
 impl Placement {
-    /// What a plan is to be made of.
     pub(crate) fn problem(
         &self,
         now: Duration,

@@ -16,7 +16,6 @@ const PLANNING_WINDOWS: u32 = 10;
 pub(crate) struct Round {
     /// To be kept; none between two windows.
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
-    /// Whether a plan is to be made.
     pub(crate) plan: bool,
 }
 

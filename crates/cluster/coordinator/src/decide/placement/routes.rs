@@ -9,7 +9,7 @@ use forebay_types::{RouteKey, WorkerId};
 const GONE_MAX: usize = 100_000;
 
 /// The routing table as it is handed out, with the versions of its lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Routes {
     pub(super) version: u64,
     lines: BTreeMap<RouteKey, (u64, Vec<(WorkerId, u32)>)>,
@@ -21,7 +21,7 @@ pub(super) struct Routes {
 
 impl Routes {
     pub(super) fn new(version: u64) -> Self {
-        Self { version, lines: BTreeMap::new(), gone: BTreeMap::new(), from: version }
+        Self { version, from: version, ..Self::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -54,7 +54,6 @@ impl Routes {
         assert!(gone <= GONE_MAX && from <= self.version, "{gone} routes that went since version {from} are remembered");
     }
 
-    /// What is new since the version that someone has.
     pub(super) fn since(&self, have: u64) -> RoutesDelta {
         let base = if (self.from..=self.version).contains(&have) { have } else { 0 };
         let changed = self.lines.iter().filter(|(_, (version, _))| *version > base);

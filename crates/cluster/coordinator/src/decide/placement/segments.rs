@@ -55,7 +55,6 @@ pub(super) enum ReplicaState {
 }
 
 impl Tracked {
-    /// Bytes of the segment.
     pub(super) fn bytes(&self) -> u64 {
         if Cell::of_index(self.index).is_some() { self.used_bytes() } else { segment_bytes(self.version.size, self.index) }
     }
@@ -145,7 +144,6 @@ impl Placement {
         self.check_ids();
     }
 
-    /// Takes a route out.
     pub(super) fn forget(&mut self, key: RouteKey) {
         if let Some(tracked) = self.segments.remove(&key) {
             self.by_id.remove(&tracked.segment);
@@ -177,7 +175,6 @@ impl Placement {
         self.routes.set(key, line);
     }
 
-    /// A worker is in the cluster from now on.
     pub(crate) fn joined(&mut self, now: Duration, worker: WorkerId) {
         if !self.workers.insert(worker) {
             return;
@@ -237,7 +234,6 @@ impl Placement {
         held.into_iter().for_each(|key| self.reroute(now, key));
     }
 
-    /// Only these mounts are left.
     pub(crate) fn retain_mounts(&mut self, stays: impl Fn(MountId) -> bool) {
         let gone = self.segments.iter().filter(|(_, tracked)| !stays(tracked.version.mount));
         let gone: Vec<_> = gone.map(|(key, tracked)| (*key, tracked.segment)).collect();

@@ -29,12 +29,10 @@ impl Last {
 }
 
 impl Placement {
-    /// Version of the routing table.
     pub(crate) fn routes_version(&self) -> u64 {
         self.routes.version
     }
 
-    /// What is new in the routing table.
     pub(crate) fn routes_since(&self, have: u64) -> RoutesDelta {
         self.routes.since(have)
     }

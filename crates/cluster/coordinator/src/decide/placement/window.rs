@@ -51,7 +51,6 @@ impl Placement {
         })
     }
 
-    /// Closes the window when its time is over.
     pub(crate) fn close_when_over(&mut self, now: Duration) {
         if now >= self.window_ends() {
             self.period.number += 1;

@@ -23,7 +23,7 @@ use forebay_protocol::{
 };
 use forebay_types::{BitRate, Error, HostId, Mount, MountId, MountOptions, WorkerId};
 
-use super::{Catalogue, Command, Event, Start, State};
+use super::{Catalogue, Checkpoint, Command, Event, Start, State};
 use crate::PlacementSettings;
 
 const LEASE: Duration = Duration::from_secs(5);
@@ -47,11 +47,18 @@ fn state() -> State {
 
 /// A coordinator of an epoch after one that knew these workers.
 fn restarted(epoch: u64, presumed: &[u64]) -> State {
+    let placement = PlacementSettings { window: Duration::from_secs(60), ..PlacementSettings::default() };
+    started(epoch, presumed, placement, None)
+}
+
+/// The same that places so, and begins with what the one before has kept.
+fn started(epoch: u64, presumed: &[u64], placement: PlacementSettings, checkpoint: Option<Checkpoint>) -> State {
     let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
     let presumed = remembered(presumed);
-    let placement = PlacementSettings { window: Duration::from_secs(60), ..PlacementSettings::default() };
     let (lease, metadata, seed) = (LEASE, "sqlite", 7);
-    State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
+    let (state, restored) = State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint });
+    restored.unwrap();
+    state
 }
 
 /// What is remembered of workers.

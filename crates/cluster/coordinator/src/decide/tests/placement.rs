@@ -5,7 +5,7 @@ use forebay_protocol::{Order, OrderEnd, RouteTable, SegmentUse, WindowReport};
 use forebay_types::{ErrorKind, Key, ObjectVersion, RouteKey, SegmentId, VersionTag};
 
 use super::*;
-use crate::decide::{Checkpoint, Stored};
+use crate::decide::Stored;
 
 pub(super) const MIB: u64 = 1 << 20;
 /// The time of the day in these tests: noon of the 21st of January 1970.
@@ -281,7 +281,7 @@ fn a_restarted_coordinator_goes_on_with_counts_and_routes() {
         kept = kept.or(tick(&mut state, later));
     }
     let before = state.placement_status(5);
-    let mut next = restarted_from(2, &[1, 2], kept);
+    let mut next = started(2, &[1, 2], PlacementSettings::default(), kept);
     let after = next.placement_status(5);
     assert!((after.segments[0].popularity - before.segments[0].popularity).abs() < 0.01);
     assert_eq!(holders(&table(&mut next, 0.0), &hot), [1, 2], "before anyone is back");
@@ -293,16 +293,6 @@ fn a_restarted_coordinator_goes_on_with_counts_and_routes() {
         tick(&mut next, f64::from(second));
     }
     assert!(holders(&table(&mut next, 7.0), &hot).is_empty(), "worker 1 is all there is");
-}
-
-fn restarted_from(epoch: u64, presumed: &[u64], checkpoint: Option<Checkpoint>) -> State {
-    let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let presumed = remembered(presumed);
-    let placement = PlacementSettings::default();
-    let (lease, metadata, seed) = (LEASE, "sqlite", 7);
-    let (state, restored) = State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint });
-    restored.unwrap();
-    state
 }
 
 #[test]

@@ -240,20 +240,13 @@ fn follow(state: &mut State, now: f64, table: &RouteTable) -> RouteTable {
     }
 }
 
-fn quick_state() -> State {
-    let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let (window, poll) = (Duration::from_secs(WINDOW_SECS), Duration::from_secs(POLL_SECS));
-    let placement = PlacementSettings { window, poll, ..PlacementSettings::default() };
-    let (lease, metadata, seed, presumed) = (LEASE, "sqlite", 7, Vec::new());
-    State::new(Start { epoch: 1, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn replicas_follow_and_nothing_breaks_on_the_way(acts in acts()) {
-        let mut state = quick_state();
+        let (window, poll) = (Duration::from_secs(WINDOW_SECS), Duration::from_secs(POLL_SECS));
+        let mut state = started(1, &[], PlacementSettings { window, poll, ..PlacementSettings::default() }, None);
         let mut world = World {
             secs: 0,
             nodes: BTreeMap::new(),

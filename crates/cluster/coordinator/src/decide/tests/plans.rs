@@ -10,7 +10,7 @@ use crate::decide::Stored;
 /// One object is scanned by few, of the other many read the footer: both at one worker, where one has to go.
 fn scanned_and_looked_at(weigh: Option<Weigh>) -> (String, Vec<String>) {
     let placement = PlacementSettings { weigh, ..PlacementSettings::default() };
-    let mut state = started(placement);
+    let mut state = started(1, &[], placement, None);
     let mut now = 0.0;
     for worker in [1, 2] {
         register(&mut state, 0.0, worker);
@@ -188,7 +188,7 @@ fn objects_that_came_are_remembered_in_bounded_memory() {
 
 #[test]
 fn placement_that_is_off_orders_nothing() {
-    let mut state = restarted_off();
+    let mut state = started(1, &[], PlacementSettings { policy: None, ..PlacementSettings::default() }, None);
     register(&mut state, 0.0, 1);
     register(&mut state, 0.0, 2);
     let mut now = 0.0;
@@ -199,14 +199,4 @@ fn placement_that_is_off_orders_nothing() {
     let status = state.placement_status(5);
     assert_eq!((status.policy.as_str(), status.runs, status.routes), ("off", 0, 0));
     assert!(status.segments[0].popularity > 1000.0, "counted all the same");
-}
-
-fn restarted_off() -> State {
-    started(PlacementSettings { policy: None, ..PlacementSettings::default() })
-}
-
-fn started(placement: PlacementSettings) -> State {
-    let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let (lease, metadata, seed, presumed) = (LEASE, "sqlite", 7, vec![]);
-    State::new(Start { epoch: 1, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
 }

@@ -68,7 +68,6 @@ impl<'w> LayerChange<'w> {
         &self.manifest.shards[place]
     }
 
-    /// Drops layers of a compressed shard.
     pub(in crate::store) fn drop(&mut self, place: usize, ids: &[LayerId]) {
         self.manifest.shards[place].layers.retain(|entry| !entry.layer().is_some_and(|id| ids.contains(&id)));
         self.changed[place].gone.extend_from_slice(ids);
