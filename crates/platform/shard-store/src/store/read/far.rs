@@ -21,6 +21,7 @@ use crate::update::Values;
 pub enum FarQuestion {
     /// For the record of a key.
     Get {
+        /// Of the record.
         key: Key,
         /// The columns asked for; none for all.
         columns: Option<Vec<String>>,
