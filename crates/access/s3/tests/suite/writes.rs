@@ -173,3 +173,16 @@ async fn a_copy_into_another_store_takes_metadata_and_tags_along() {
         assert_eq!(from.heard().iter().any(|head| head.contains("?tagging")), asks);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_deletes_that_the_store_refuses_is_not_to_be_sent_again() {
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    let list = "<Delete><Object><Key>a</Key></Object></Delete>";
+    for (status, code, said) in
+        [(403, "AccessDenied", "AccessDenied"), (400, "MalformedXML", "InvalidRequest"), (503, "SlowDown", "SlowDown")]
+    {
+        s3.inject(forebay_testing::Fault::Refused(status, code), 1);
+        let answer = request("POST", "/lake?delete").body(list).send(cluster.address()).await;
+        assert_eq!((answer.status, answer.code().as_str()), (status, said), "{}", answer.text());
+    }
+}
