@@ -79,7 +79,13 @@ impl Connector {
             return Box::pin(async move { Ok(Stream::Simulated(connecting.await?)) });
         }
         let connecting = self.inner.call(uri);
-        Box::pin(async move { Ok(Stream::Tcp(connecting.await?.into_inner())) })
+        Box::pin(async move {
+            let tcp = connecting.await?.into_inner();
+            // A body that breaks off, as of a client that goes away or of this process when it dies, ends in a reset: some servers take
+            // an orderly end for that of the object, and keep a part of it in its place.
+            tcp.set_zero_linger()?;
+            Ok(Stream::Tcp(tcp))
+        })
     }
 }
 
