@@ -23,7 +23,7 @@ use crate::request::Class;
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be seen of a connection from outside, to tell one that is slow or held back from one that is dead.
 #[derive(Debug, Default)]
