@@ -135,7 +135,7 @@ fn refused(status: StatusCode) -> S3Error {
     let passing = [StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS];
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => S3Error::access_denied(),
-        status if status.is_client_error() && !passing.contains(&status) => {
+        status if status == StatusCode::NOT_IMPLEMENTED || status.is_client_error() && !passing.contains(&status) => {
             S3Error::invalid_request("Shared storage refuses this list of objects to delete: delete them one by one.")
         }
         _ => S3Error::slow_down(),
@@ -275,6 +275,7 @@ mod tests {
             (409, "SlowDown"),
             (429, "SlowDown"),
             (500, "SlowDown"),
+            (501, "InvalidRequest"),
             (503, "SlowDown"),
         ] {
             assert_eq!(said(status), code, "{status}");
