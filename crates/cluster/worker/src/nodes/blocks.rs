@@ -282,7 +282,8 @@ impl Nodes {
             }
             pinned = self.store.pin(id, run);
         }
-        if pinned.is_none() {
+        // Where a disk does not answer, nobody waits for it once more.
+        if pinned.is_none() && self.store.state(id, run).missing.is_empty() {
             // Memory has no room for it now, or others took that at once: it is where it was.
             if let Some(pages) = self.store.read_from_disk(id, run).await.ok().flatten() {
                 return Ok(Some(Found { pages: Pages::Read(pages), from, bytes }));
