@@ -123,8 +123,8 @@ impl BlockStore {
         crate::data::write_off_memory(&self.core, segment, bytes).await
     }
 
-    /// Pages that [`Self::write_to_disk`] has written, verified, in memory of their own; none when they are not there, or the disk
-    /// does not give them.
+    /// Pages that are in the disk tier, verified, in memory of their own; none when they are not there, or the disk does not give
+    /// them.
     pub async fn read_from_disk(&self, id: SegmentId, pages: PageRun) -> Result<Option<Bytes>> {
         crate::data::read_off_memory(&self.core, id, pages).await
     }

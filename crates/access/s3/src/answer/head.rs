@@ -66,7 +66,10 @@ impl Head<'_> {
         match &self.range {
             Some(range) => {
                 headers.insert(CONTENT_LENGTH, (range.end - range.start).into());
-                headers.insert(CONTENT_RANGE, header_value(&format!("bytes {}-{}/{size}", range.start, range.end - 1))?);
+                // Of a last part that is empty there is none.
+                if !range.is_empty() {
+                    headers.insert(CONTENT_RANGE, header_value(&format!("bytes {}-{}/{size}", range.start, range.end - 1))?);
+                }
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
             }
             None => {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use forebay_shared_storage::PayloadHash;
 use futures::StreamExt;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use ring::digest::{SHA256, digest};
 
@@ -124,10 +124,22 @@ async fn at_store(
     let text = collect(stream).await?;
     if !parts.status.is_success() {
         tracing::warn!(status = parts.status.as_u16(), "shared storage refuses to delete several objects");
-        return Err(S3Error::slow_down());
+        return Err(refused(parts.status));
     }
     let mut answer = Answered { prefix: &prefix, done, deleted: Deleted::default(), failed: Default::default() };
     read_xml(&text, &mut answer).map_err(|_| S3Error::internal())
+}
+
+/// What a store's refusal of all of them is here: what is refused again whenever it is asked is not to be asked again.
+fn refused(status: StatusCode) -> S3Error {
+    let passing = [StatusCode::REQUEST_TIMEOUT, StatusCode::CONFLICT, StatusCode::TOO_MANY_REQUESTS];
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => S3Error::access_denied(),
+        status if status == StatusCode::NOT_IMPLEMENTED || status.is_client_error() && !passing.contains(&status) => {
+            S3Error::invalid_request("Shared storage refuses this list of objects to delete: delete them one by one.")
+        }
+        _ => S3Error::slow_down(),
+    }
 }
 
 /// What a client wants deleted.
@@ -245,5 +257,28 @@ impl Visit for Answered<'_> {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_for_good_is_not_to_be_asked_again() {
+        let said = |status| refused(StatusCode::from_u16(status).unwrap()).code;
+        for (status, code) in [
+            (400, "InvalidRequest"),
+            (401, "AccessDenied"),
+            (403, "AccessDenied"),
+            (404, "InvalidRequest"),
+            (409, "SlowDown"),
+            (429, "SlowDown"),
+            (500, "SlowDown"),
+            (501, "InvalidRequest"),
+            (503, "SlowDown"),
+        ] {
+            assert_eq!(said(status), code, "{status}");
+        }
     }
 }

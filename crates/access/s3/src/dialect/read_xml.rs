@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use quick_xml::Reader;
-use quick_xml::escape::{escape, resolve_xml_entity};
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::Event;
 
 use super::error::{S3Error, S3Result};
-use super::xml::NAMESPACE;
+use super::xml::{NAMESPACE, write_text};
 
 /// Walks a document: for each element with its names from the root, `begin` at its start and `text` at its end.
 pub(crate) trait Visit {
@@ -81,8 +81,7 @@ pub(crate) fn rewrite_xml(xml: &[u8], change: impl Fn(&[String], String) -> Stri
         fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
             let name = &path[path.len() - 1];
             if self.leaf && path.len() == self.depth {
-                let changed = (self.change)(path, text);
-                self.out.push_str(&escape(&changed));
+                write_text(&mut self.out, &(self.change)(path, text));
             }
             self.leaf = false;
             self.out.push_str(&format!("</{name}>"));
@@ -115,5 +114,16 @@ mod tests {
         let text = String::from_utf8(out.to_vec()).unwrap();
         assert!(text.ends_with("<Bucket>lake</Bucket><U><Key>a&amp;b</Key><E></E></U></R>"), "{text}");
         assert_eq!(rewrite_xml(b"<R><A></R>", |_, text| text), None);
+    }
+
+    #[test]
+    fn whoever_reads_what_is_written_again_has_the_same_text() {
+        let xml = b"<R><Key>a&#13;b\nc&#13;&#10;\td&#x1;&amp;&#27;</Key></R>";
+        let out = rewrite_xml(xml, |_, text| text).unwrap();
+        let text = String::from_utf8(out.to_vec()).unwrap();
+        assert!(text.ends_with("<Key>a&#13;b\nc&#13;\n\td&#1;&amp;&#27;</Key></R>"), "{text}");
+        let read = std::cell::RefCell::new(String::new());
+        rewrite_xml(&out, |_, text| read.replace(text)).unwrap();
+        assert_eq!(read.into_inner(), "a\rb\nc\r\n\td\u{1}&\u{1b}");
     }
 }

@@ -5,6 +5,21 @@ use quick_xml::escape::escape;
 
 pub(super) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
+/// Writes a text so that whoever reads it has the same one: `\r`, of which a reader would make `\n`, and what XML has no characters for
+/// go by their numbers, as S3 sends them.
+pub(super) fn write_text(out: &mut String, text: &str) {
+    let by_number = |character: char| character < ' ' && !matches!(character, '\t' | '\n');
+    for piece in escape(text).split_inclusive(by_number) {
+        match piece.chars().next_back().filter(|last| by_number(*last)) {
+            Some(last) => {
+                out.push_str(&piece[..piece.len() - last.len_utf8()]);
+                out.push_str(&format!("&#{};", u32::from(last)));
+            }
+            None => out.push_str(piece),
+        }
+    }
+}
+
 pub(crate) struct Xml(String);
 
 impl Xml {
@@ -31,22 +46,13 @@ impl Xml {
 
     pub(crate) fn text(&mut self, name: &str, text: &str) {
         self.open(name);
-        for piece in escape(text).split_inclusive(['\r', '\n']) {
-            // A reader would make one of both line ends.
-            match piece.strip_suffix('\r') {
-                Some(rest) => {
-                    self.0.push_str(rest);
-                    self.0.push_str("&#13;");
-                }
-                None => self.0.push_str(piece),
-            }
-        }
+        write_text(&mut self.0, text);
         self.close(name);
     }
 
     /// Text right in the element that is open.
     pub(crate) fn raw_text(&mut self, text: &str) {
-        self.0.push_str(&escape(text));
+        write_text(&mut self.0, text);
     }
 
     pub(crate) fn end(mut self, root: &str) -> Bytes {

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{local, tags, uploads};
+use super::{local, overwritten, tags, uploads};
 use crate::answer::{Answer, document, now_ms, rest};
 use crate::body::{Fault, Pieces};
 use crate::context::Context;
@@ -298,7 +298,7 @@ impl Source {
             }
         };
         let fault = fault.clone();
-        Ok(pieces.map_err(move |error| fault.set(error.into())).boxed())
+        Ok(pieces.map_err(move |error| fault.set(overwritten(error))).boxed())
     }
 }
 

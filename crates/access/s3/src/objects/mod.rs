@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use forebay_client::{FirstRead, ObjectRead, RangeSpec};
-use forebay_types::{ErrorKind, ObjectInfo};
-use http::Method;
+use forebay_types::{Attributes, Error, ErrorKind, ObjectInfo, OperationId};
 use http::header::RANGE;
+use http::{Method, StatusCode};
 
 use crate::answer::{Answer, AnswerBody, FIRST_BYTES, Head, rest};
 use crate::auth::Caller;
@@ -29,6 +29,8 @@ pub(crate) use local::{NULL_VERSION, attributes, delete, delete_local, delete_no
 
 /// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
 const UNKNOWN_BYTES: u64 = 16 << 20;
+/// How often an object is looked at that is overwritten each time before the first of its bytes were read.
+const LOOKS_MAX: usize = 8;
 
 /// Answers GET and HEAD of an object, out of the tiers where it is there.
 pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
@@ -56,32 +58,11 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         }
     };
     if is_head || may_be_known(request.headers()) {
-        let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
-        check_conditions(request.headers(), &info, Times::Known)?;
-        let wanted = wanted.filter(|_| range_counts(request.headers(), &info, Times::Known));
-        let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
-        let query = &request.target.query;
-        let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
-        if is_head {
-            return head.answer(AnswerBody::empty());
-        }
-        let body = read_version(context, &info, range.unwrap_or(0..info.version.size)).await?;
-        return head.answer(body);
+        return looked_at(context, request, object, (wanted, checksums)).await;
     }
     let operation = context.client.operation();
     let read = ObjectRead { range: first_range(wanted, checksums), first: FIRST_BYTES, complete: checksums && wanted.is_none() };
-    let first = match context.client.read_object(operation, &object.path(), read).await {
-        Ok(first) => first,
-        // The object may end before the range.
-        Err(error) if error.kind() == ErrorKind::Invalid && wanted.is_some() => {
-            let (info, _) = context.client.stat(&object.path(), false).await?;
-            check_conditions(request.headers(), &info, Times::Known)?;
-            resolve_range(wanted.unwrap_or(RangeSpec::From { start: 0 }), info.version.size)?;
-            return Err(error.into());
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let FirstRead { info, attributes, bytes, hit, .. } = first;
+    let FirstRead { info, attributes, bytes, hit, .. } = first(context, request, object, operation, (wanted, read)).await?;
     context.meters.read(hit);
     check_conditions(request.headers(), &info, Times::Known)?;
     let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
@@ -96,6 +77,64 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         }
     };
     Head { query: &request.target.query, info: &info, attributes: &attributes, range, checksums }.answer(body)
+}
+
+/// The first bytes of what is wanted of an object, with what it is.
+async fn first(
+    context: &Arc<Context>,
+    request: &Request,
+    object: &Object,
+    operation: OperationId,
+    (wanted, read): (Option<RangeSpec>, ObjectRead),
+) -> S3Result<FirstRead> {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let error = match context.client.read_object(operation, &object.path(), read).await {
+            Ok(first) => return Ok(first),
+            Err(error) => error,
+        };
+        let Some(wanted) = wanted.filter(|_| error.kind() == ErrorKind::Invalid) else { return Err(overwritten(error)) };
+        // The object may end before the range.
+        let (info, _) = context.client.stat(&object.path(), false).await?;
+        check_conditions(request.headers(), &info, Times::Known)?;
+        resolve_range(wanted, info.version.size)?;
+        // Or it did so, and another one has taken its place that does not.
+        if looks == LOOKS_MAX {
+            return Err(error.into());
+        }
+    }
+}
+
+/// Answers after a look at the object, of the version that it was then.
+async fn looked_at(
+    context: &Arc<Context>,
+    request: &Request,
+    object: &Object,
+    (wanted, checksums): (Option<RangeSpec>, bool),
+) -> S3Result<Answer> {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
+        check_conditions(request.headers(), &info, Times::Known)?;
+        let wanted = wanted.filter(|_| range_counts(request.headers(), &info, Times::Known));
+        let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
+        let query = &request.target.query;
+        let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
+        if request.parts.method == Method::HEAD {
+            return head.answer(AnswerBody::empty());
+        }
+        match read_version(context, &info, range.unwrap_or(0..info.version.size)).await {
+            Err(error) if error.kind() == ErrorKind::Conflict && looks < LOOKS_MAX => {}
+            body => return head.answer(body.map_err(overwritten)?),
+        }
+    }
+}
+
+/// What is said of an object that is overwritten again and again while it is read: none of the client's conditions failed.
+fn overwritten(error: Error) -> S3Error {
+    if error.kind() == ErrorKind::Conflict { S3Error::slow_down() } else { error.into() }
 }
 
 /// What the worker asks an object for that nothing is known of: as much as is wanted, but not without end.
@@ -114,14 +153,35 @@ async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_hea
     if request.headers().contains_key(RANGE) {
         return Err(S3Error::invalid_request("Cannot specify both Range header and partNumber query parameter"));
     }
-    let (info, attributes) = context.client.stat(&object.path(), false).await?;
-    check_conditions(request.headers(), &info, Times::Known)?;
-    let part = part_range(context, request, object, &info).await?;
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let (info, attributes) = context.client.stat(&object.path(), false).await?;
+        check_conditions(request.headers(), &info, Times::Known)?;
+        match part_of(context, request, object, (&info, &attributes), is_head).await {
+            // It is another one than it was at the look.
+            Err(error) if error.status == StatusCode::PRECONDITION_FAILED && looks < LOOKS_MAX => {}
+            Err(error) if error.status == StatusCode::PRECONDITION_FAILED => return Err(S3Error::slow_down()),
+            answer => return answer,
+        }
+    }
+}
+
+/// The same of a version that is known. `PreconditionFailed` when it is not the current one any more.
+async fn part_of(
+    context: &Arc<Context>,
+    request: &Request,
+    object: &Object,
+    (info, attributes): (&ObjectInfo, &Attributes),
+    is_head: bool,
+) -> S3Result<Answer> {
+    let part = part_range(context, request, object, info).await?;
     let query = &request.target.query;
-    let head = Head { query, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };
-    let body = match (is_head, part.range.clone()) {
-        (true, _) => AnswerBody::empty(),
-        (false, range) => read_version(context, &info, range.unwrap_or(0..info.version.size)).await?,
+    let head = Head { query, info, attributes, range: part.range.clone(), checksums: false };
+    let all = part.range.clone().unwrap_or(0..info.version.size);
+    let body = match is_head || all.is_empty() {
+        true => AnswerBody::empty(),
+        false => read_version(context, info, all).await?,
     };
     let mut answer = head.answer(body)?;
     answer.headers_mut().extend(part.headers);
@@ -129,7 +189,7 @@ async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_hea
 }
 
 /// Bytes of a version that is known, as they come.
-async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u64>) -> S3Result<AnswerBody> {
+async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u64>) -> Result<AnswerBody, Error> {
     let operation = context.client.operation();
     let first_end = range.end.min(range.start + u64::from(FIRST_BYTES));
     let first = context.client.read(operation, &info.version, range.start..first_end).await?;

@@ -56,6 +56,8 @@ pub(super) async fn part_range(context: &Context, request: &Request, object: &Ob
     let length: Option<u64> = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
     let range = match (range, length) {
         (Some(range), _) if range.end <= info.version.size => Some(range),
+        // Only the last part may be empty, and no range says so.
+        (None, Some(0)) => Some(info.version.size..info.version.size).filter(|range| range.end > 0),
         // Not every store tells where a part lies; of an only part it needs not.
         (None, Some(length)) if length == info.version.size => None,
         _ => return Err(S3Error::not_implemented("the store does not tell where the part lies")),

@@ -525,6 +525,14 @@ def multipart_names():
 
 
 @check
+def multipart_names_with_returns():
+    begun = s3.create_multipart_upload(Bucket=bucket, Key="m/return\rx")
+    parts = s3.list_parts(Bucket=bucket, Key="m/return\rx", UploadId=begun["UploadId"])
+    s3.abort_multipart_upload(Bucket=bucket, Key="m/return\rx", UploadId=begun["UploadId"])
+    assert begun["Key"] == parts["Key"] == "m/return\rx", (begun, parts)
+
+
+@check
 def multipart_list_parts():
     upload_id, _, parts = upload("m/parts", [5 * MiB, 5 * MiB, 7])
     answer = s3.list_parts(Bucket=bucket, Key="m/parts", UploadId=upload_id)
@@ -600,6 +608,14 @@ def get_part():
         assert answer["Data"] == body and answer["ResponseMetadata"]["HTTPStatusCode"] == 206, len(answer["Data"])
         assert answer["PartsCount"] == 3
         assert s3.head_object(Bucket=bucket, Key="m/get", PartNumber=number)["ContentLength"] == len(body)
+
+
+@check
+def get_part_that_is_empty():
+    upload_id, _, parts = upload("m/end", [5 * MiB, 0])
+    complete("m/end", upload_id, parts)
+    assert s3.head_object(Bucket=bucket, Key="m/end", PartNumber=2)["ContentLength"] == 0
+    assert get("m/end", PartNumber=2)["Data"] == b""
 
 
 @check
@@ -719,6 +735,13 @@ def checksums_are_kept():
 def checksum_only_when_asked():
     put("k/quiet", b"checked", ChecksumAlgorithm="CRC32")
     assert "ChecksumCRC32" not in s3.head_object(Bucket=bucket, Key="k/quiet")
+
+
+@check
+def checksum_of_what_is_empty():
+    stored = put("k/empty", b"", ChecksumAlgorithm="CRC32")["ChecksumCRC32"]
+    refused("InvalidRange", 416, s3.get_object, Bucket=bucket, Key="k/empty", Range="bytes=0-9")
+    assert s3.head_object(Bucket=bucket, Key="k/empty", ChecksumMode="ENABLED")["ChecksumCRC32"] == stored
 
 
 @check

@@ -198,3 +198,60 @@ async fn a_copy_that_is_refused_for_its_tags_says_which_right_is_missing() {
     }
     assert_eq!(open.heard().iter().filter(|head| head.starts_with("put ")).count(), 1, "a copy that is refused writes nothing");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_deletes_that_the_store_refuses_is_not_to_be_sent_again() {
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    let list = "<Delete><Object><Key>a</Key></Object></Delete>";
+    for (status, code, said) in
+        [(403, "AccessDenied", "AccessDenied"), (400, "MalformedXML", "InvalidRequest"), (503, "SlowDown", "SlowDown")]
+    {
+        s3.inject(forebay_testing::Fault::Refused(status, code), 1);
+        let answer = request("POST", "/lake?delete").body(list).send(cluster.address()).await;
+        assert_eq!((answer.status, answer.code().as_str()), (status, said), "{}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_not_told_that_a_body_ends_where_it_breaks_off() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let ended = ended.clone();
+            tokio::spawn(async move {
+                let mut all = Vec::new();
+                while !all.windows(4).any(|four: &[u8]| four == b"\r\n\r\n") {
+                    if socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                }
+                if !all.starts_with(b"PUT ") {
+                    let listing = "HTTP/1.1 200 OK\r\ncontent-length: 19\r\nconnection: close\r\n\r\n<ListBucketResult/>";
+                    let _ = socket.write_all(listing.as_bytes()).await;
+                    return;
+                }
+                let end = loop {
+                    match socket.read_buf(&mut all).await {
+                        Ok(0) => break None,
+                        Ok(_) => {}
+                        Err(error) => break Some(error.kind()),
+                    }
+                };
+                let _ = ended.send(end);
+            });
+        }
+    });
+    let mut cluster = Cluster::start().await;
+    cluster.mount("lake", "s3://data", &endpoint, |_| {}).await;
+    cluster.serve(gateway_settings()).await;
+    let put = request("PUT", "/lake/half").hash("UNSIGNED-PAYLOAD").body(bytes(6, 200_000));
+    let mut socket = TcpStream::connect(cluster.address()).await.unwrap();
+    socket.write_all(put.head(cluster.address()).as_bytes()).await.unwrap();
+    socket.write_all(&put.body[..100_000]).await.unwrap();
+    drop(socket);
+    assert_eq!(ends.recv().await, Some(Some(std::io::ErrorKind::ConnectionReset)));
+}

@@ -282,6 +282,14 @@ impl Nodes {
             }
             pinned = self.store.pin(id, run);
         }
+        // Where a disk does not answer, nobody waits for it once more.
+        if pinned.is_none() && self.store.state(id, run).missing.is_empty() {
+            // Memory has no room for it now, or others took that at once: it is where it was.
+            if let Some(pages) = self.store.read_from_disk(id, run).await.ok().flatten() {
+                return Ok(Some(Found { pages: Pages::Read(pages), from, bytes }));
+            }
+            pinned = self.store.pin(id, run);
+        }
         Ok(pinned.map(|pages| Found { pages: Pages::InPlace(pages), from, bytes }))
     }
 
@@ -307,6 +315,36 @@ impl Nodes {
                     false => counted.saturating_sub(bytes),
                 });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_coordinator::CoordinatorSettings;
+
+    use super::*;
+    use crate::Tuning;
+    use crate::process::bed::Bed;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_block_on_disk_is_read_when_memory_has_no_room_for_it() {
+        let bed = Bed::start(CoordinatorSettings::LEASE).await;
+        let worker = bed.worker_of("small", (4 << 20, 64 << 20), Tuning::default()).await;
+        let nodes = &worker.rooms.nodes;
+        let mut blocks = Vec::new();
+        for number in 0..8u8 {
+            let bytes = vec![number; BLOCK_BYTES as usize];
+            blocks.push(nodes.keep_block(&bytes, StorageClass::Dram, Brought::ByClient).await.unwrap());
+        }
+        // Who has read one keeps the memory that it lies in, until there is none.
+        let mut found = Vec::new();
+        for block in blocks {
+            found.push(nodes.find_block(block, 0, block.len).await.unwrap().expect("all of them are in a tier"));
+        }
+        assert!(found.iter().any(|found| matches!(found.pages, Pages::Read(_))), "memory is full of what is read");
+        for (number, found) in found.into_iter().enumerate() {
+            assert!(found.into_bytes().iter().all(|byte| usize::from(*byte) == number), "block {number}");
         }
     }
 }

@@ -24,7 +24,12 @@ impl Bed {
     }
 
     pub(crate) async fn worker(&self, name: &str, tuning: Tuning) -> Worker {
-        let store = StoreSettings::new(self.folder.path().join(name), 64 << 20);
+        self.worker_of(name, (64 << 20, 0), tuning).await
+    }
+
+    /// A worker with so many bytes of memory and of disk.
+    pub(crate) async fn worker_of(&self, name: &str, (dram, disk): (u64, u64), tuning: Tuning) -> Worker {
+        let store = StoreSettings::new(self.folder.path().join(name), dram).with_disk(disk);
         let any_port = Address::Tcp("127.0.0.1:0".into());
         let settings = WorkerSettings::new(self.node.coordinator_at().clone(), any_port, store);
         Worker::start_with(settings, tuning).await.unwrap()

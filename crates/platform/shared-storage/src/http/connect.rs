@@ -23,7 +23,7 @@ use crate::request::Class;
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be seen of a connection from outside, to tell one that is slow or held back from one that is dead.
 #[derive(Debug, Default)]
@@ -79,7 +79,13 @@ impl Connector {
             return Box::pin(async move { Ok(Stream::Simulated(connecting.await?)) });
         }
         let connecting = self.inner.call(uri);
-        Box::pin(async move { Ok(Stream::Tcp(connecting.await?.into_inner())) })
+        Box::pin(async move {
+            let tcp = connecting.await?.into_inner();
+            // A body that breaks off, as of a client that goes away or of this process when it dies, ends in a reset: some servers take
+            // an orderly end for that of the object, and keep a part of it in its place.
+            tcp.set_zero_linger()?;
+            Ok(Stream::Tcp(tcp))
+        })
     }
 }
 

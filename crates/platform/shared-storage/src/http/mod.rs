@@ -1,5 +1,6 @@
 //! HTTP as this crate needs it: connections that count and hold back what they read, and one client over them.
 
+mod abrupt;
 mod connect;
 mod payload;
 mod tls;
@@ -16,7 +17,7 @@ use futures::stream::BoxStream;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -24,6 +25,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use crate::bandwidth::Limiter;
 use crate::counters::Tally;
 use crate::request::Class;
+use abrupt::AbruptConnector;
 use connect::{ConnectionState, Connector};
 
 pub(crate) use connect::LinkLocal;
@@ -37,7 +39,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Most idle connections kept, a class.
 const IDLE_MAX: usize = 64;
 
-type Pool = Client<HttpsConnector<Connector>, Payload>;
+type Pool = Client<AbruptConnector, Payload>;
 
 /// Sends requests. Each class has connections of its own, so that a connection knows its place at the bound.
 #[derive(Clone)]
@@ -111,7 +113,7 @@ impl HttpClient {
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_max_idle_per_host(IDLE_MAX)
                 .http1_max_buf_size(BUFFER_BYTES)
-                .build(connector)
+                .build(AbruptConnector(connector))
         };
         Ok(Self { demand: pool(Class::Demand), prefetch: pool(Class::Prefetch), background: pool(Class::Background), timeout })
     }

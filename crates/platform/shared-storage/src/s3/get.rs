@@ -70,6 +70,7 @@ impl S3 {
             Err(failure) if failure.is(416) && wanted.starts_at_first() => {
                 // Only an empty object has no first byte, and its version is told by a GET of all of it.
                 call.headers.remove(RANGE);
+                call.header(answer::CHECKSUM_MODE, "ENABLED")?;
                 self.attempt(&call, class).await?
             }
             other => other?,

@@ -2,4 +2,5 @@
 
 pub mod client;
 pub mod cluster;
+pub mod fickle;
 pub mod parrot;

@@ -42,18 +42,24 @@ impl Parrot {
     }
 }
 
-async fn answer(mut socket: TcpStream, (says, headers): (&str, &str), refused: Option<&str>, heard: &Mutex<Vec<String>>) {
+/// The head of a request, in small letters, when all of it has come; none when its client went away before.
+pub async fn hear(socket: &mut TcpStream) -> Option<String> {
     let mut all = Vec::new();
     let head = loop {
         if let Some(end) = all.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
             break String::from_utf8_lossy(&all[..end]).to_ascii_lowercase();
         }
         if socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
-            return;
+            return None;
         }
     };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     while all.len() < head.len() + 4 + length && socket.read_buf(&mut all).await.unwrap_or(0) > 0 {}
+    Some(head)
+}
+
+async fn answer(mut socket: TcpStream, (says, headers): (&str, &str), refused: Option<&str>, heard: &Mutex<Vec<String>>) {
+    let Some(head) = hear(&mut socket).await else { return };
     let status = if refused.is_some_and(|words| head.contains(words)) { "403 Forbidden" } else { "200 OK" };
     // Before it is answered: whoever asked looks then.
     heard.lock().unwrap().push(head);
