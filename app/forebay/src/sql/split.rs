@@ -34,6 +34,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (usize, Token)> {
             ';' => (1, Token::End),
             // A doubled quote inside ends one quoted piece and starts the next, which comes to the same.
             '\'' | '"' | '`' => (until(first.encode_utf8(&mut [0; 4]), 1), Token::Text),
+            '$' if rest.starts_with("$$") => (until("$$", 2), Token::Text),
             '-' if rest.starts_with("--") => (until("\n", 2), Token::Nothing),
             '/' if rest.starts_with("/*") => (until("*/", 2), Token::Nothing),
             space if space.is_whitespace() => (space.len_utf8(), Token::Nothing),
@@ -55,6 +56,7 @@ mod tests {
         assert!(is_complete("select 1; -- done"));
         assert!(is_complete("select ';'; /* ; */ -- ;\n"));
         assert!(is_complete("select 'it''s';"));
+        assert!(is_complete("select $$;$$;") && !is_complete("select $$;"));
         assert!(!is_complete("select ';"));
         assert!(!is_complete("select 1 -- ;"));
         assert!(!is_complete("select 1; select"));
