@@ -1,12 +1,15 @@
-//! Refuses clauses that the parser reads and the planner passes over: the answer would be that of a statement without them.
+//! Refuses clauses that the parser reads and the planner passes over, as the answer would be that of a statement without them; and
+//! statements of other databases, with what to write here.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{GroupByExpr, OrderByKind, Query, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    GroupByExpr, OrderByKind, Query, Select, Statement as SqlStatement, TableFactor, Visit, Visitor,
+};
 use forebay_types::{Error, Result};
 
-/// `Invalid` for a statement with such a clause, with what to write for it.
+/// `Invalid` for such a statement, or one with such a clause, with what to write for it.
 pub(super) fn check(statement: &Statement) -> Result<()> {
     let found = match statement {
         Statement::Statement(statement) => statement.visit(&mut Clauses),
@@ -27,6 +30,25 @@ struct Clauses;
 
 impl Visitor for Clauses {
     type Break = &'static str;
+
+    fn pre_visit_statement(&mut self, statement: &SqlStatement) -> ControlFlow<Self::Break> {
+        ControlFlow::Break(match statement {
+            SqlStatement::StartTransaction { .. }
+            | SqlStatement::Savepoint { .. }
+            | SqlStatement::ReleaseSavepoint { .. }
+            | SqlStatement::Commit { .. }
+            | SqlStatement::Rollback { .. } => "transactions are not supported: each statement is one by itself",
+            SqlStatement::Use(_) => "USE is not supported: tables and views are all in `forebay.public`",
+            SqlStatement::ShowSchemas { .. } | SqlStatement::ShowDatabases { .. } | SqlStatement::ShowCatalogs { .. } => {
+                "SHOW of schemas, databases and catalogs is not supported: select from information_schema.schemata"
+            }
+            SqlStatement::ShowViews { .. } => "SHOW VIEWS is not supported: select from information_schema.views",
+            SqlStatement::ShowTables { show_options, .. } if show_options.filter_position.is_some() => {
+                "SHOW TABLES with a condition is not supported: select from information_schema.tables"
+            }
+            _ => return ControlFlow::Continue(()),
+        })
+    }
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
         let filled = match query.order_by.as_ref().map(|order| &order.kind) {

@@ -173,9 +173,6 @@ fn check_kept(plan: &LogicalPlan, reach: &Reach) -> Result<()> {
         LogicalPlan::Statement(Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) => {
             ("PREPARE and EXECUTE are", "give `$1` its value with the statement, in Python or by Flight SQL")
         }
-        LogicalPlan::Statement(Statement::TransactionStart(_) | Statement::TransactionEnd(_)) => {
-            ("transactions are", "each statement is one by itself")
-        }
         // What is there is made once more by tools that want to be sure.
         LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(new)) if new.if_not_exists && is_there(&new.schema_name) => {
             return Ok(());
