@@ -143,6 +143,8 @@ fn readable(error: &DataFusionError) -> String {
         DataFusionError::Internal(_) => text.as_str(),
         _ => without_steps(&text),
     };
+    // What a store of ours says is told by itself.
+    let text = text.split_once("Generic forebay error: ").map_or(text, |(_, said)| said);
     let prefixes =
         ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
@@ -222,5 +224,10 @@ mod tests {
         assert_ne!(engine(of("S3")), ErrorKind::Corrupt);
         assert_eq!(engine(of("read to delimited chunks")), ErrorKind::Corrupt);
         assert_eq!(from_engine(DataFusionError::IoError(*broken())).kind(), ErrorKind::Corrupt);
+        let damaged = Box::new(Error::corrupt("'/lake/x.csv.gz' is damaged"));
+        let damaged = DataFusionError::from(object_store::Error::Generic { store: "forebay", source: damaged });
+        let damaged =
+            from_engine(DataFusionError::from(datafusion::arrow::error::ArrowError::from_external_error(Box::new(damaged))));
+        assert_eq!((damaged.kind(), damaged.message()), (ErrorKind::Corrupt, "'/lake/x.csv.gz' is damaged"));
     }
 }

@@ -3,6 +3,7 @@
 mod damaged;
 mod fuzz;
 mod headers;
+mod members;
 mod pages;
 mod written;
 
