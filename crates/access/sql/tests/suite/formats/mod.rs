@@ -5,6 +5,7 @@ mod fuzz;
 mod headers;
 mod members;
 mod pages;
+mod told;
 mod written;
 
 use std::sync::Arc;

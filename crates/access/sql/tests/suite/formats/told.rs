@@ -1,0 +1,37 @@
+//! What is told of files that don't go together, that are not of their columns' types, or that nobody here has the key of.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use forebay_types::{Error, ErrorKind};
+
+use crate::support::{Lake, parquet};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_says_how_it_does() {
+    let lake = Lake::new();
+    let ids = |ids: ArrayRef| parquet(&[RecordBatch::try_from_iter([("id", ids)]).unwrap()], 100);
+    lake.put("wider/a.parquet", ids(Arc::new(Int32Array::from(vec![1])))).await;
+    lake.put("wider/b.parquet", ids(Arc::new(Int64Array::from(vec![1 << 40])))).await;
+    let apart = lake.error("select * from '/lake/wider/'").await;
+    let says = |error: &Error, what: &str| {
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains(what), "{error}");
+    };
+    says(&apart, "don't go together");
+    says(&apart, "CREATE EXTERNAL TABLE");
+    lake.rows("create external table wider (id bigint) stored as parquet location '/lake/wider/'").await;
+    assert_eq!(lake.rows("select * from wider order by id").await, "1\n1099511627776");
+
+    lake.put("day.csv", "day,n\n2024-01-01,1\n2024-13-01,2\n").await;
+    let none = lake.error("select * from '/lake/day.csv'").await;
+    says(&none, "'/lake/day.csv': ");
+    says(&none, "CREATE EXTERNAL TABLE name (column varchar, ..)");
+    lake.rows("create external table days (day varchar, n bigint) stored as csv location '/lake/day.csv'").await;
+    assert_eq!(lake.rows("select day from days where n = 2").await, "2024-13-01");
+
+    // A file whose footer is encrypted.
+    let secret = [b"PARE".as_slice(), &[7; 60], &60_u32.to_le_bytes(), b"PARE"].concat();
+    lake.put("secret.parquet", secret).await;
+    let encrypted = lake.error("select * from '/lake/secret.parquet'").await;
+    says(&encrypted, "'/lake/secret.parquet' (72 bytes) is encrypted");
+}
