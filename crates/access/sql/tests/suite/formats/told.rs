@@ -1,4 +1,4 @@
-//! What is told of files that don't go together, that are not of their columns' types, or that nobody here has the key of.
+//! What is told of files that don't go together, that are not of their columns' types, or that nobody here has the key of; and of tables.
 
 use std::sync::Arc;
 
@@ -34,4 +34,18 @@ async fn what_does_not_fit_says_how_it_does() {
     lake.put("secret.parquet", secret).await;
     let encrypted = lake.error("select * from '/lake/secret.parquet'").await;
     says(&encrypted, "'/lake/secret.parquet' (72 bytes) is encrypted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_tells_how_it_was_declared() {
+    let lake = Lake::new();
+    lake.put("t/day=1/a.csv", "id;word\n1;x\n").await;
+    let rest = "(id bigint not null, word varchar, day int) stored as csv partitioned by (day) location '/lake/t/' options";
+    for (kind, name) in [("external table", "kept"), ("temporary external table", "passing")] {
+        lake.rows(&format!("create {kind} {name} {rest} ('format.delimiter' ';')")).await;
+        assert_eq!(lake.rows(&format!("select id, word, day from {name}")).await, "1 x 1");
+        let told = lake.rows(&format!("select definition from information_schema.views where table_name = '{name}'")).await;
+        // Options may hold secrets.
+        assert_eq!(told, format!("create {kind} {name} {rest} (...)"));
+    }
 }
