@@ -1,8 +1,10 @@
 //! Turns errors of DataFusion and of stores below it into kinds that say what the caller must do, in readable words.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::io;
 
+use datafusion::arrow::datatypes::Fields;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use forebay_types::{Error, ErrorKind};
@@ -21,6 +23,18 @@ pub(crate) fn from_engine(error: DataFusionError) -> Error {
 /// An error of ours on its way through the engine.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// `Invalid` where two columns have one name: who reads rows by names gets one of them.
+pub(crate) fn check_distinct(fields: &Fields) -> Result<(), Error> {
+    let mut names = HashSet::with_capacity(fields.len());
+    match fields.iter().find(|field| !names.insert(field.name())) {
+        None => Ok(()),
+        Some(twice) => Err(Error::invalid(format!(
+            "column `{}` is there twice, and what is written has one of a name; give each column a name of its own (`as`)",
+            twice.name()
+        ))),
+    }
 }
 
 /// What who waits is told when the process ends, or what it waits for has panicked.

@@ -15,7 +15,7 @@ use forebay_types::{Error, Result, format_bytes};
 use super::planner::attempt;
 use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA, plain_schema};
-use crate::copy::with_folders_of_nulls;
+use crate::copy::{check_names, with_folders_of_nulls};
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
@@ -70,6 +70,7 @@ pub(super) async fn plan(
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
+    check_names(&logical)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
     sizes::check(&logical)?;
     let logical = with_plain_types(logical);

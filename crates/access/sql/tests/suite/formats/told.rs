@@ -49,3 +49,17 @@ async fn a_table_tells_how_it_was_declared() {
         assert_eq!(told, format!("create {kind} {name} {rest} (...)"));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_one_name_are_not_written() {
+    let lake = Lake::new();
+    let both = "select a.x, b.x from (values (1)) a(x) join (values (1)) b(x) on a.x = b.x";
+    assert_eq!(lake.rows(both).await, "1 1");
+    for ending in ["parquet", "csv", "ndjson", "arrow", "albis"] {
+        for sql in ["", "explain ", "explain analyze "].map(|before| format!("{before}copy ({both}) to '/lake/x.{ending}'")) {
+            let error = lake.error(&sql).await;
+            assert!(error.kind() == ErrorKind::Invalid && error.message().contains("`x` is there twice"), "{sql}: {error}");
+        }
+    }
+    assert_eq!(lake.rows("copy (select 1 as x, 2 as \"X\") to '/lake/x.parquet'").await, "1");
+}
