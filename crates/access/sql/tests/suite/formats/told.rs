@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::ipc::writer::FileWriter;
 use forebay_types::{Error, ErrorKind};
 
 use crate::support::{Lake, parquet};
@@ -62,4 +64,23 @@ async fn columns_of_one_name_are_not_written() {
         }
     }
     assert_eq!(lake.rows("copy (select 1 as x, 2 as \"X\") to '/lake/x.parquet'").await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_columns_of_one_name_is_refused() {
+    let lake = Lake::new();
+    let fields = ["x", "x"].map(|name| Field::new(name, DataType::Int64, false));
+    let columns = (0..2).map(|at| Arc::new(Int64Array::from(vec![at])) as ArrayRef).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    lake.put("a/x.arrow", writer.into_inner().unwrap()).await;
+    lake.put("p/x.parquet", parquet(&[batch.clone()], 100)).await;
+    lake.put("two/1.parquet", parquet(&[batch.project(&[0]).unwrap()], 100)).await;
+    lake.put("two/2.parquet", parquet(&[batch], 100)).await;
+    for (path, file) in [("a/x.arrow", "a/x.arrow"), ("p/x.parquet", "p/x.parquet"), ("two/", "two/2.parquet")] {
+        let error = lake.error(&format!("select * from '/lake/{path}'")).await;
+        let is_told = error.message().contains("it has two columns 'x'") && error.message().contains(&format!("/lake/{file}"));
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "{error}");
+    }
 }
