@@ -87,6 +87,7 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
         ("show databases", "information_schema.schemata"),
         ("show views", "information_schema.views"),
         ("show tables like 'g%'", "information_schema.tables"),
+        ("show columns from '/lake/x.csv'", "DESCRIBE"),
     ] {
         let refused = lake.error(sql).await;
         assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains(instead), "{sql}: {refused}");

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    GroupByExpr, OrderByKind, Query, Select, Statement as SqlStatement, TableFactor, Visit, Visitor,
+    GroupByExpr, OrderByKind, Query, Select, ShowStatementOptions, Statement as SqlStatement, TableFactor, Visit, Visitor,
 };
 use forebay_types::{Error, Result};
 
@@ -46,6 +46,9 @@ impl Visitor for Clauses {
             SqlStatement::ShowTables { show_options, .. } if show_options.filter_position.is_some() => {
                 "SHOW TABLES with a condition is not supported: select from information_schema.tables"
             }
+            SqlStatement::ShowColumns { show_options, .. } if is_of_path(show_options) => {
+                "SHOW COLUMNS of a path is not supported, as it is of tables alone: write DESCRIBE '/MOUNT/..'"
+            }
             _ => return ControlFlow::Continue(()),
         })
     }
@@ -85,6 +88,12 @@ impl Visitor for Clauses {
         refused(sample, "TABLESAMPLE is not supported: WHERE random() < 0.1 leaves about a tenth of the rows")?;
         refused(ordinality, "WITH ORDINALITY is not supported: row_number() over () counts rows")
     }
+}
+
+/// Whether columns are asked for of what is a path by its name.
+fn is_of_path(options: &ShowStatementOptions) -> bool {
+    let name = options.show_in.as_ref().and_then(|within| within.parent_name.as_ref());
+    name.is_some_and(|name| name.to_string().contains('/'))
 }
 
 fn refused(is_there: bool, why: &'static str) -> ControlFlow<&'static str> {
