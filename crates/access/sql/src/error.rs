@@ -28,11 +28,10 @@ pub(crate) fn external(error: Error) -> DataFusionError {
 /// `Invalid` where two columns have one name: who reads rows by names gets one of them.
 pub(crate) fn check_distinct(fields: &Fields) -> Result<(), Error> {
     let mut names = HashSet::with_capacity(fields.len());
-    match fields.iter().find(|field| !names.insert(field.name())) {
+    match fields.iter().map(|field| field.name()).find(|name| !names.insert(*name)) {
         None => Ok(()),
         Some(twice) => Err(Error::invalid(format!(
-            "column `{}` is there twice, and what is written has one of a name; give each column a name of its own (`as`)",
-            twice.name()
+            "column `{twice}` is there twice, and what is written has one of a name; give each column a name of its own (`as`)"
         ))),
     }
 }

@@ -117,14 +117,16 @@ fn quoted(rest: &str) -> Option<String> {
 fn ended(told: GetJobStatusResult) -> Result<Option<Vec<PartitionLocation>>> {
     let Some(status) = told.status else { return Ok(None) };
     match status.status {
-        Some(job_status::Status::Failed(why)) => Err(match (exhausted(&why.error), of_ours(&why.error)) {
-            (Some(text), _) => DataFusionError::ResourcesExhausted(text.to_string()),
-            (None, Some(said)) => DataFusionError::External(Box::new(said)),
-            (None, None) => {
-                let why = of_data(&why.error).unwrap_or(why.error);
-                DataFusionError::Execution(format!("Job {} failed: {why}", status.job_id))
+        Some(job_status::Status::Failed(why)) => {
+            if let Some(text) = exhausted(&why.error) {
+                return Err(DataFusionError::ResourcesExhausted(text.to_string()));
             }
-        }),
+            if let Some(said) = of_ours(&why.error) {
+                return Err(DataFusionError::External(Box::new(said)));
+            }
+            let why = of_data(&why.error).unwrap_or(why.error);
+            Err(DataFusionError::Execution(format!("Job {} failed: {why}", status.job_id)))
+        }
         Some(job_status::Status::Successful(done)) => {
             let locations = done.partition_location.into_iter().map(TryInto::try_into);
             locations.collect::<std::result::Result<_, BallistaError>>().map(Some).map_err(BallistaError::into_datafusion)
