@@ -161,6 +161,9 @@ fn readable(error: &DataFusionError) -> String {
     let prefixes =
         ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    if text.contains("represented as nanoseconds have to be between") {
+        return format!("{text}: a timestamp is nanoseconds, cast('9999-12-31' as timestamp(6)) microseconds");
+    }
     match MARKED_JSON.iter().any(|marked| text.contains(marked)) {
         true => {
             format!(
@@ -224,6 +227,8 @@ mod tests {
         let regex = DataFusionError::External("regex parse error: unclosed group".into()).context("Invalid regex");
         let regex = from_engine(regex.context("Optimizer rule 'simplify_expressions' failed"));
         assert_eq!((regex.kind(), regex.message()), (ErrorKind::Invalid, "regex parse error: unclosed group"));
+        let late = DataFusionError::Execution("dates represented as nanoseconds have to be between 1677 and 2262".to_string());
+        assert!(from_engine(late).message().ends_with("as timestamp(6)) microseconds"));
         let defect = DataFusionError::Internal("lost".to_string()).context("Optimizer rule 'x' failed");
         assert!(from_engine(defect).message().contains("rule 'x'"));
     }
