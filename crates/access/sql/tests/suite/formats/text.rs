@@ -1,4 +1,4 @@
-//! Compressed text in several parts behind each other, and such that ends early.
+//! Files of text: compressed in several parts behind each other, such that end early, and the order of columns in JSON.
 
 use std::io::Write;
 
@@ -63,4 +63,11 @@ async fn a_compressed_file_that_ends_early_is_named() {
         let told = error.message();
         assert!(told.starts_with(&format!("'/lake/short.csv.{ending}'")) && told.ends_with("; write it again"), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_json_come_in_the_order_of_the_file() {
+    let lake = Lake::new();
+    lake.put("order.ndjson", "{\"z\": 1, \"a\": \"x\", \"m\": 2}\n{\"z\": 3, \"a\": \"y\", \"m\": 4}\n").await;
+    assert_eq!(lake.rows("select * from '/lake/order.ndjson' where z = 3").await, "3 y 4");
 }
