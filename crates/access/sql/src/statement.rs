@@ -5,6 +5,16 @@ use forebay_types::{Error, Result};
 /// Splits a script into statements at the semicolons that stand outside of quotes and comments. Statements without
 /// anything but comments are left out.
 pub(crate) fn split(script: &str) -> Vec<String> {
+    cut(script).0
+}
+
+/// Whether what was typed ends with a `;` that ends a statement.
+pub fn is_complete(text: &str) -> bool {
+    cut(text).1
+}
+
+/// The statements, and whether nothing follows the last semicolon.
+fn cut(script: &str) -> (Vec<String>, bool) {
     // Editors of some systems begin files with it.
     let script = script.strip_prefix('\u{feff}').unwrap_or(script);
     let bytes = script.as_bytes();
@@ -47,7 +57,7 @@ pub(crate) fn split(script: &str) -> Vec<String> {
     if has_content {
         statements.push(script[start..].trim().to_string());
     }
-    statements
+    (statements, start > 0 && !has_content)
 }
 
 /// The one statement of a text.
@@ -129,7 +139,7 @@ fn after_comment(script: &str, from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::*;
 
     #[test]
     fn quotes_and_comments_hide_semicolons() {
@@ -144,6 +154,16 @@ mod tests {
         assert_eq!(split("\u{feff}select 1;"), ["select 1"]);
         assert!(split(" ; -- nothing\n ; ").is_empty());
         assert_eq!(split("select 'open; quote"), ["select 'open; quote"]);
+    }
+
+    #[test]
+    fn a_statement_is_complete_at_its_semicolon() {
+        for whole in ["select 1;", "select 1; -- done", "select ';'; /* ; */ -- ;\n", "select 'it''s';", "select $t$;$t$;", ";"] {
+            assert!(is_complete(whole), "{whole}");
+        }
+        for open in ["select ';", "select 1 -- ;", "select 1; select", "select 1", "select $t$;", "select E'\\';", ""] {
+            assert!(!is_complete(open), "{open}");
+        }
     }
 
     #[test]

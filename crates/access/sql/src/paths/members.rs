@@ -26,8 +26,10 @@ use tokio_util::io::{ReaderStream, StreamReader};
 use crate::location::shown;
 use crate::scans::config;
 
-/// A plan that is ready to run, whose scans of compressed files read all of them. No optimizer sees it, and it is sent to nobody: whoever
-/// runs a part of a plan does this for it.
+/// Memory that a file of xz may ask for: it says itself how much, up to 4 GiB, and `xz -9` asks for 65 MiB. Zstandard has such a bound itself.
+const XZ_BYTES_MAX: u64 = 256 << 20;
+
+/// A plan that is ready to run, whose scans of compressed files read all of them. No optimizer sees it, and it is sent to nobody.
 pub(crate) fn with_all_members(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let compressed = config(&node).filter(|scan| scan.file_compression_type.is_compressed());
@@ -63,19 +65,24 @@ fn decompressed(
     stored: BoxStream<'static, StoreResult<Bytes>>,
 ) -> BoxStream<'static, io::Result<Bytes>> {
     macro_rules! all_of {
-        ($decoder:ident) => {{
-            let mut decoder = $decoder::new(StreamReader::new(stored));
+        ($decoder:expr) => {{
+            let mut decoder = $decoder;
             decoder.multiple_members(true);
-            ReaderStream::new(decoder).boxed()
+            ReaderStream::new(decoder).map_err(early).boxed()
         }};
     }
     match compression.get_variant() {
-        CompressionTypeVariant::GZIP => all_of!(GzipDecoder),
-        CompressionTypeVariant::BZIP2 => all_of!(BzDecoder),
-        CompressionTypeVariant::XZ => all_of!(XzDecoder),
-        CompressionTypeVariant::ZSTD => all_of!(ZstdDecoder),
+        CompressionTypeVariant::GZIP => all_of!(GzipDecoder::new(StreamReader::new(stored))),
+        CompressionTypeVariant::BZIP2 => all_of!(BzDecoder::new(StreamReader::new(stored))),
+        CompressionTypeVariant::XZ => all_of!(XzDecoder::with_mem_limit(StreamReader::new(stored), XZ_BYTES_MAX)),
+        CompressionTypeVariant::ZSTD => all_of!(ZstdDecoder::new(StreamReader::new(stored))),
         CompressionTypeVariant::UNCOMPRESSED => stored.map_err(io::Error::from).boxed(),
     }
+}
+
+/// That of xz says that memory is missing where bytes are.
+fn early(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::OutOfMemory { io::ErrorKind::UnexpectedEof.into() } else { error }
 }
 
 /// The engine's source of text, whose reader is given the text of files in place of what is stored.

@@ -20,7 +20,6 @@ use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::hot;
 use crate::panics::caught;
-use crate::paths::with_all_members;
 use crate::prefetch::Prefetching;
 use crate::repeated;
 use crate::slow::{Spending, Spent, Watch};
@@ -377,7 +376,6 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
         None => plan,
     };
-    let plan = with_all_members(plan).map_err(from_engine)?;
     let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
     let whole = repeated::bounded(whole, &engine.inner.calls, Some(&waiter.waited())).map_err(from_engine)?;
     let stream = execute_stream(whole, context).map_err(from_engine)?;

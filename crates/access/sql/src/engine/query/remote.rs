@@ -11,7 +11,7 @@ use crate::error::from_engine;
 use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
-use crate::paths::{with_all_members, with_checked_pages};
+use crate::paths::with_checked_pages;
 use crate::repeated;
 use crate::stores::{QueryStores, Seen};
 
@@ -22,10 +22,10 @@ impl Engine {
         self.inner.settings.hot_form && client.view().mounts.iter().any(|mount| mount.options.hot_form == HotForm::Table)
     }
 
-    /// A part of a query that was planned elsewhere, whose scans of Parquet files check pages before they are decoded, and those of
-    /// compressed text read all of a file. It is to come before [`with_decoded`](Self::with_decoded).
+    /// A part of a query that was planned elsewhere, whose scans of Parquet files check pages before they are decoded. It is to come
+    /// before [`with_decoded`](Self::with_decoded).
     pub fn with_checked_pages(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        with_checked_pages(plan, self.runtime()?.as_ref()).and_then(with_all_members).map_err(from_engine)
+        with_checked_pages(plan, self.runtime()?.as_ref()).map_err(from_engine)
     }
 
     /// A part of a query that was planned elsewhere, whose joins and `unnest` repeat no more of a row than there is memory for.

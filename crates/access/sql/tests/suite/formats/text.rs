@@ -44,6 +44,13 @@ async fn all_parts_of_a_compressed_file_are_read() {
         lake.put(&format!("x.ndjson.{ending}"), parts(["{\"id\": 1}\n", "{\"id\": 2}\n{\"id\"", ": 4}\n"])).await;
         assert_eq!(lake.rows(&format!("select sum(id) from '/lake/x.ndjson.{ending}'")).await, "7", "{ending}");
     }
+    // Also where a table is made of them.
+    lake.rows("create table held as select id from '/lake/x.csv.zst'").await;
+    assert_eq!(lake.rows("select count(*) from held").await, "3");
+    // Streams of xz may have zeros behind them.
+    let padded = [packed("xz", "id\n1\n"), vec![0; 8], packed("xz", "2\n"), vec![0; 4]].concat();
+    lake.put("padded.csv.xz", padded).await;
+    assert_eq!(lake.rows("select sum(id) from '/lake/padded.csv.xz'").await, "3");
     // What pzstd writes begins with a frame that has no text.
     let skipped = b"\x50\x2a\x4d\x18\x04\x00\x00\x00size".to_vec();
     lake.put("skipped.csv.zst", [skipped, packed("zst", "id\n7\n")].concat()).await;

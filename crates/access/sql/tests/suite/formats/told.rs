@@ -43,7 +43,7 @@ async fn a_table_tells_how_it_was_declared() {
     let lake = Lake::new();
     lake.put("t/day=1/a.csv", "id;word\n1;x\n").await;
     let rest = "(id bigint not null, word varchar, day int) stored as csv partitioned by (day) location '/lake/t/' options";
-    for (kind, name) in [("external table", "kept"), ("temporary external table", "passing")] {
+    for (kind, name) in [("external table", "kept"), ("external temporary table", "passing")] {
         lake.rows(&format!("create {kind} {name} {rest} ('format.delimiter' ';')")).await;
         assert_eq!(lake.rows(&format!("select id, word, day from {name}")).await, "1 x 1");
         let told = lake.rows(&format!("select definition from information_schema.views where table_name = '{name}'")).await;
