@@ -4,7 +4,6 @@ mod backend;
 mod execute;
 pub(crate) mod history;
 mod prompt;
-mod split;
 
 use std::io::{IsTerminal, Read};
 

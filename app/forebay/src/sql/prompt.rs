@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use forebay_sql::is_complete;
 use forebay_types::Error;
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
 use rustyline::{Config, Editor};
 
 use super::execute::Session;
-use super::split::is_complete;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::roles::Signals;

@@ -11,6 +11,7 @@ use datafusion::sql::parser::{CopyToStatement, Statement};
 use datafusion::sql::sqlparser::ast::Value;
 use forebay_types::{Error, Result};
 
+use crate::error::check_distinct;
 use crate::location::{Location, Namespace};
 use crate::paths::{Format, NULL_PARTITION};
 
@@ -25,6 +26,16 @@ pub(crate) fn prepare(statement: &mut Statement, namespace: &dyn Namespace) -> R
         }
         Statement::Explain(explain) => prepare(&mut explain.statement, namespace),
         _ => Ok(None),
+    }
+}
+
+/// Refuses to write two columns of one name.
+pub(crate) fn check_names(plan: &LogicalPlan) -> Result<()> {
+    match plan {
+        LogicalPlan::Copy(copy) => check_distinct(copy.input.schema().fields()),
+        LogicalPlan::Explain(explain) => check_names(&explain.plan),
+        LogicalPlan::Analyze(analyze) => check_names(&analyze.input),
+        _ => Ok(()),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Turns errors of DataFusion and of stores below it into kinds that say what the caller must do, in readable words.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::io;
 
+use datafusion::arrow::datatypes::Fields;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use forebay_types::{Error, ErrorKind};
@@ -21,6 +23,17 @@ pub(crate) fn from_engine(error: DataFusionError) -> Error {
 /// An error of ours on its way through the engine.
 pub(crate) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// `Invalid` where two columns have one name: who reads rows by names gets one of them.
+pub(crate) fn check_distinct(fields: &Fields) -> Result<(), Error> {
+    let mut names = HashSet::with_capacity(fields.len());
+    match fields.iter().map(|field| field.name()).find(|name| !names.insert(*name)) {
+        None => Ok(()),
+        Some(twice) => Err(Error::invalid(format!(
+            "column `{twice}` is there twice, and what is written has one of a name; give each column a name of its own (`as`)"
+        ))),
+    }
 }
 
 /// What who waits is told when the process ends, or what it waits for has panicked.
@@ -143,9 +156,14 @@ fn readable(error: &DataFusionError) -> String {
         DataFusionError::Internal(_) => text.as_str(),
         _ => without_steps(&text),
     };
+    // What a store of ours says is told by itself.
+    let text = text.split_once("Generic forebay error: ").map_or(text, |(_, said)| said);
     let prefixes =
         ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "];
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    if text.contains("represented as nanoseconds have to be between") {
+        return format!("{text}: a timestamp is nanoseconds, cast('9999-12-31' as timestamp(6)) microseconds");
+    }
     match MARKED_JSON.iter().any(|marked| text.contains(marked)) {
         true => {
             format!(
@@ -209,6 +227,8 @@ mod tests {
         let regex = DataFusionError::External("regex parse error: unclosed group".into()).context("Invalid regex");
         let regex = from_engine(regex.context("Optimizer rule 'simplify_expressions' failed"));
         assert_eq!((regex.kind(), regex.message()), (ErrorKind::Invalid, "regex parse error: unclosed group"));
+        let late = DataFusionError::Execution("dates represented as nanoseconds have to be between 1677 and 2262".to_string());
+        assert!(from_engine(late).message().ends_with("as timestamp(6)) microseconds"));
         let defect = DataFusionError::Internal("lost".to_string()).context("Optimizer rule 'x' failed");
         assert!(from_engine(defect).message().contains("rule 'x'"));
     }
@@ -222,5 +242,10 @@ mod tests {
         assert_ne!(engine(of("S3")), ErrorKind::Corrupt);
         assert_eq!(engine(of("read to delimited chunks")), ErrorKind::Corrupt);
         assert_eq!(from_engine(DataFusionError::IoError(*broken())).kind(), ErrorKind::Corrupt);
+        let damaged = Box::new(Error::corrupt("'/lake/x.csv.gz' is damaged"));
+        let damaged = DataFusionError::from(object_store::Error::Generic { store: "forebay", source: damaged });
+        let damaged =
+            from_engine(DataFusionError::from(datafusion::arrow::error::ArrowError::from_external_error(Box::new(damaged))));
+        assert_eq!((damaged.kind(), damaged.message()), (ErrorKind::Corrupt, "'/lake/x.csv.gz' is damaged"));
     }
 }

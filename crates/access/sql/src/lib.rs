@@ -59,3 +59,4 @@ pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
 pub use shards::{shard_scan_of, shard_scan_to_bytes};
 pub use slow::{SLOW_QUERY, Slow, sql_told, tell_slow};
+pub use statement::is_complete;

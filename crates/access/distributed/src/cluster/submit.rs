@@ -10,9 +10,12 @@ use ballista_core::version::{check_compatibility, insert_version_header, version
 use datafusion::config::ConfigEntry;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionConfig;
+use forebay_types::{Error, ErrorKind};
 use tonic::Request;
 
+use crate::broken_off::is_gone;
 use crate::ports::Ways;
+use crate::scheduler::RUN_AGAIN;
 use crate::settings::MESSAGE_BYTES_MAX;
 
 /// A plan as it is handed to a scheduler.
@@ -77,10 +80,30 @@ fn of_data(error: &str) -> Option<String> {
         return Some("Arrow error: Divide by zero error".to_string());
     }
     let (rest, words) = WORDS.iter().find_map(|(name, words)| Some((within.strip_prefix(name)?, words)))?;
+    Some(format!("Arrow error: {words}: {}", quoted(rest)?))
+}
+
+/// What Forebay said itself of a file or a statement, which comes as the name of an error as well. None of what a query may be run again for.
+fn of_ours(error: &str) -> Option<Error> {
+    let (_, failed) = error.split_once("Task failed due to runtime execution error: ")?;
+    if error.contains(RUN_AGAIN) || is_gone(failed) {
+        return None;
+    }
+    let (kind, rest) = failed.split_once("Error { kind: ")?.1.split_once(", message: \"")?;
+    let kind = match kind {
+        "Corrupt" => ErrorKind::Corrupt,
+        "Invalid" => ErrorKind::Invalid,
+        _ => return None,
+    };
+    Some(Error::new(kind, quoted(rest)?))
+}
+
+/// A text up to the quote that ends it, with its signs in place of what stands for them.
+fn quoted(rest: &str) -> Option<String> {
     let (mut said, mut signs) = (String::new(), rest.chars());
     loop {
         match signs.next()? {
-            '"' => return Some(format!("Arrow error: {words}: {said}")),
+            '"' => return Some(said),
             '\\' => match signs.next()? {
                 'n' => said.push('\n'),
                 sign => said.push(sign),
@@ -94,13 +117,16 @@ fn of_data(error: &str) -> Option<String> {
 fn ended(told: GetJobStatusResult) -> Result<Option<Vec<PartitionLocation>>> {
     let Some(status) = told.status else { return Ok(None) };
     match status.status {
-        Some(job_status::Status::Failed(why)) => Err(match exhausted(&why.error) {
-            Some(text) => DataFusionError::ResourcesExhausted(text.to_string()),
-            None => {
-                let why = of_data(&why.error).unwrap_or(why.error);
-                DataFusionError::Execution(format!("Job {} failed: {why}", status.job_id))
+        Some(job_status::Status::Failed(why)) => {
+            if let Some(text) = exhausted(&why.error) {
+                return Err(DataFusionError::ResourcesExhausted(text.to_string()));
             }
-        }),
+            if let Some(said) = of_ours(&why.error) {
+                return Err(DataFusionError::External(Box::new(said)));
+            }
+            let why = of_data(&why.error).unwrap_or(why.error);
+            Err(DataFusionError::Execution(format!("Job {} failed: {why}", status.job_id)))
+        }
         Some(job_status::Status::Successful(done)) => {
             let locations = done.partition_location.into_iter().map(TryInto::try_into);
             locations.collect::<std::result::Result<_, BallistaError>>().map(Some).map_err(BallistaError::into_datafusion)
@@ -111,7 +137,7 @@ fn ended(told: GetJobStatusResult) -> Result<Option<Vec<PartitionLocation>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_data;
+    use super::*;
 
     #[test]
     fn what_a_task_says_of_its_data_is_told_in_words() {
@@ -128,6 +154,25 @@ mod tests {
         );
         for other in ["DataFusionError(Internal(\"x\"))", "ArrowError(IpcError(\"x\"))", "ArrowError(CastError(\"never ends"] {
             assert_eq!(said(other), None);
+        }
+    }
+
+    #[test]
+    fn what_forebay_says_of_a_file_keeps_its_kind_and_its_words() {
+        let job = |error: &str| format!("Job failed due to stage 1 failed: Task failed due to runtime execution error: {error}");
+        for told in [Error::corrupt("'/lake/a \"b\".csv.gz' is damaged\nor cut short"), Error::invalid("it can't be so")] {
+            let told_again = of_ours(&job(&format!("DataFusionError(Shared(External({told:?})))"))).unwrap();
+            assert_eq!((told_again.kind(), told_again.message()), (told.kind(), told.message()));
+        }
+        let corrupt = format!("{:?}", Error::corrupt("x"));
+        for other in [
+            job(&format!("{:?}", Error::data_lost("x"))),
+            job(&format!("FetchFailed({corrupt})")),
+            job(&format!("{RUN_AGAIN}: {corrupt}")),
+            format!("Task failed due to IO error: {corrupt}"),
+            job("Error { kind: Corrupt, message: \"never ends"),
+        ] {
+            assert!(of_ours(&other).is_none(), "{other}");
         }
     }
 }

@@ -187,6 +187,9 @@ async fn compressed_text_is_read_as_one_process_does() {
         assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "{file}");
         assert_eq!(bed.control().jobs().await.unwrap().len(), jobs + 1, "{file} is read on the cluster");
     }
+    // Two compressed files behind each other are one.
+    bed.put("two.csv.zst", b"(\xb5/\xfd \x05)\x00\x00id\n1\n(\xb5/\xfd \x04!\x00\x002\n4\n");
+    assert_eq!(rows(&cluster, "select sum(id) from '/lake/two.csv.zst'").await, rows(&here, "select 7").await);
     // A table of several files: a task has those that are its own, and what it reads is known.
     for end in ["csv", "csv.gz", "csv.zst", "ndjson.gz", "parquet"] {
         for ix in 0..5 {

@@ -20,6 +20,7 @@ use crate::catalog::told::told;
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::error::external;
 use crate::paths::{Declared, Resolver, looks_like_path};
+use crate::slow::sql_told;
 
 /// The tables of one query. A name is first one of the session's (views, tables in memory), then an external table's,
 /// then a path.
@@ -91,7 +92,9 @@ impl QueryTables {
     }
 
     async fn external(&self, state: &SessionState, table: &TableDefinition) -> Result<Arc<dyn TableProvider>> {
-        let declared = declared(&self.planner, &table.statement).await?;
+        let mut declared = declared(&self.planner, &table.statement).await?;
+        // The engine's own words leave out columns and partitions; what options hold is for nobody.
+        declared.definition = Some(sql_told(&table.statement));
         self.resolver.external(state, &declared).await
     }
 }

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::paths::Declared;
+use crate::slow::sql_told;
 
 /// Carries out what changes external tables. Gives the plan back when it is something else.
 pub(crate) async fn apply(engine: &Engine, session: &QuerySession, sql: &str, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
@@ -23,7 +24,7 @@ pub(crate) async fn apply(engine: &Engine, session: &QuerySession, sql: &str, pl
 }
 
 /// Makes sure that the table can be read, then keeps its definition.
-async fn create(engine: &Engine, session: &QuerySession, sql: &str, declared: Declared) -> Result<()> {
+async fn create(engine: &Engine, session: &QuerySession, sql: &str, mut declared: Declared) -> Result<()> {
     let name = own_name(&declared.name)?;
     if declared.unbounded {
         return Err(Error::invalid("UNBOUNDED tables are not supported: leave the word out"));
@@ -46,6 +47,7 @@ async fn create(engine: &Engine, session: &QuerySession, sql: &str, declared: De
         };
     }
     let state = session.context.state();
+    declared.definition = Some(sql_told(sql));
     let table = session.resolver.external(&state, &declared).await.map_err(from_engine)?;
     if declared.temporary {
         let _ = engine.inner.session.deregister_table(&name);

@@ -12,6 +12,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use forebay_types::{Error, Result};
 
+use crate::error::check_distinct;
+
 pub use stream::{ArrowStream, plain_rows, plain_schema};
 
 /// How rows are written.
@@ -54,7 +56,10 @@ impl<W: io::Write> Writer<W> {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.inner {
             Inner::Table(table) => table.write(batch),
-            Inner::Json(json) => json.write(batch),
+            Inner::Json(json) => {
+                check_distinct(batch.schema_ref().fields())?;
+                json.write(batch)
+            }
             Inner::Csv(csv) => csv.write(batch),
         }
     }

@@ -240,9 +240,20 @@ async fn infer(
                     return Err(external(unreadable(text, meta, from_engine(error))));
                 }
             }
-            Err(external(all.context(format!("the files of '{text}' don't go together"))))
+            Err(external(apart(text, &all)))
         }
     }
+}
+
+/// Why files that can be read one by one can't be read as one table, and what to do about types that differ.
+fn apart(text: &str, why: &Error) -> Error {
+    let declare = match why.message().contains("Fail to merge schema field") {
+        true => {
+            "; say which types the columns are to have with CREATE EXTERNAL TABLE name (column type, ..): values are cast to them"
+        }
+        false => "",
+    };
+    Error::new(why.kind(), format!("the files of '{text}' don't go together: {}{declare}", why.message()))
 }
 
 fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
@@ -252,6 +263,10 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
         false => format!("{} of '{text}'", shown(meta.location.as_ref())),
     };
     match error.kind() {
+        _ if error.message().contains("encrypted footer") => Error::invalid(format!(
+            "{name} ({} bytes) is encrypted, and there are no keys for Parquet here: write it without, and let the store encrypt it",
+            meta.size
+        )),
         Kind::Corrupt | Kind::Internal => {
             Error::corrupt(format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()))
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use forebay_sql::output::{Form, Writer};
 
 fn written(form: Form, batches: &[RecordBatch]) -> String {
@@ -22,6 +22,20 @@ fn batch() -> RecordBatch {
         ("x", Arc::new(Float64Array::from(vec![0.5, 2.0])) as _),
     ])
     .unwrap()
+}
+
+#[test]
+fn json_has_no_two_values_of_one_name() {
+    let fields = ["x", "y", "x"].map(|name| Field::new(name, DataType::Int64, false));
+    let columns = (0..3).map(|at| Arc::new(Int64Array::from(vec![at])) as ArrayRef).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).unwrap();
+    for (form, is_written) in [(Form::Json, false), (Form::NdJson, false), (Form::Csv, true), (Form::Table, true)] {
+        let written = Writer::new(form, batch.schema(), Vec::new()).write(&batch);
+        assert_eq!(written.is_ok(), is_written, "{form:?}");
+        if let Err(error) = written {
+            assert!(error.message().contains("`x` is there twice"), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -71,9 +71,26 @@ async fn a_folder_of_which_only_a_log_says_what_counts_is_read_by_pattern_alone(
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
     let lake = Lake::new();
-    for sql in ["prepare p as select 1", "create schema s", "create schema if not exists s", "create database d", "commit"] {
+    for sql in ["prepare p as select 1", "create schema s", "create schema if not exists s", "create database d"] {
         let refused = lake.error(sql).await;
         assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+    }
+    for sql in
+        ["begin", "begin transaction", "start transaction", "commit", "end", "rollback", "savepoint s", "release savepoint s"]
+    {
+        let refused = lake.error(sql).await;
+        assert_eq!(refused.message(), "transactions are not supported: each statement is one by itself", "{sql}");
+    }
+    for (sql, instead) in [
+        ("use forebay", "forebay.public"),
+        ("show schemas", "information_schema.schemata"),
+        ("show databases", "information_schema.schemata"),
+        ("show views", "information_schema.views"),
+        ("show tables like 'g%'", "information_schema.tables"),
+        ("show columns from '/lake/x.csv'", "DESCRIBE"),
+    ] {
+        let refused = lake.error(sql).await;
+        assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains(instead), "{sql}: {refused}");
     }
     for clause in ["tablesample bernoulli (10)", "prewhere false", "connect by x = 1"] {
         for sql in

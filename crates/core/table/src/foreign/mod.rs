@@ -163,7 +163,9 @@ impl ParquetColumn {
         let header = match Header::read(&mut reader) {
             Ok(header) => header,
             Err(Broken::Cut) => return Ok(None),
-            Err(Broken::Odd(why)) => return damage(format!("the header of a page can't be read: {why}")),
+            Err(Broken::Odd(why)) => {
+                return damage(format!("the header of a page can't be read: {why} (or it is encrypted, which is not supported)"));
+            }
         };
         let begins = reader.at as u64;
         let Ok(kept) = u64::try_from(header.compressed) else {

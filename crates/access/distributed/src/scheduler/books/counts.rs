@@ -154,4 +154,19 @@ mod tests {
             SchedulerNumbers { executors: 1, slots: 2, jobs_done: 1, jobs_failed: 1, tasks_done: 1, ..Default::default() };
         assert_eq!(books.counts(), expected);
     }
+
+    #[test]
+    fn nothing_runs_of_a_job_that_is_over() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(EXECUTOR, 2, Some(1 << 30));
+        books.job_seen("a", || Ticket::silent(OperationId(1)));
+        books.stage_begins("a", 1, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new()])));
+        books.waiting("a", 1, &[0]);
+        let chosen = books.choose(EXECUTOR).expect("a task waits");
+        books.began(&chosen, 0, 0);
+        assert_eq!(books.shown()[0].tasks_running, 1);
+        books.job_over("a", "failed", "Cancelled".to_string());
+        let shown = books.shown();
+        assert_eq!((shown.len(), shown[0].tasks_running), (1, 0));
+    }
 }

@@ -274,7 +274,8 @@ impl Books {
         let Some(job) = self.jobs.remove(id) else { return };
         self.numbers.remove(&job.number);
         self.schedule.close(job.number);
-        let over = job.shown(id, state, error);
+        // What still runs of it is given up.
+        let over = JobState { tasks_running: 0, ..job.shown(id, state, error) };
         for (key @ (stage, _), mut running) in job.running {
             self.copies.give_up(id, key, &mut running);
             for range in &running.reads {

@@ -1,12 +1,15 @@
-//! Refuses clauses that the parser reads and the planner passes over: the answer would be that of a statement without them.
+//! Refuses clauses that the parser reads and the planner passes over, as the answer would be that of a statement without them; and
+//! statements of other databases, with what to write here.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{GroupByExpr, OrderByKind, Query, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    GroupByExpr, OrderByKind, Query, Select, ShowStatementOptions, Statement as SqlStatement, TableFactor, Visit, Visitor,
+};
 use forebay_types::{Error, Result};
 
-/// `Invalid` for a statement with such a clause, with what to write for it.
+/// `Invalid` for such a statement, or one with such a clause, with what to write for it.
 pub(super) fn check(statement: &Statement) -> Result<()> {
     let found = match statement {
         Statement::Statement(statement) => statement.visit(&mut Clauses),
@@ -27,6 +30,28 @@ struct Clauses;
 
 impl Visitor for Clauses {
     type Break = &'static str;
+
+    fn pre_visit_statement(&mut self, statement: &SqlStatement) -> ControlFlow<Self::Break> {
+        ControlFlow::Break(match statement {
+            SqlStatement::StartTransaction { .. }
+            | SqlStatement::Savepoint { .. }
+            | SqlStatement::ReleaseSavepoint { .. }
+            | SqlStatement::Commit { .. }
+            | SqlStatement::Rollback { .. } => "transactions are not supported: each statement is one by itself",
+            SqlStatement::Use(_) => "USE is not supported: tables and views are all in `forebay.public`",
+            SqlStatement::ShowSchemas { .. } | SqlStatement::ShowDatabases { .. } | SqlStatement::ShowCatalogs { .. } => {
+                "SHOW of schemas, databases and catalogs is not supported: select from information_schema.schemata"
+            }
+            SqlStatement::ShowViews { .. } => "SHOW VIEWS is not supported: select from information_schema.views",
+            SqlStatement::ShowTables { show_options, .. } if show_options.filter_position.is_some() => {
+                "SHOW TABLES with a condition is not supported: select from information_schema.tables"
+            }
+            SqlStatement::ShowColumns { show_options, .. } if is_of_path(show_options) => {
+                "SHOW COLUMNS of a path is not supported, as it is of tables alone: write DESCRIBE '/MOUNT/..'"
+            }
+            _ => return ControlFlow::Continue(()),
+        })
+    }
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
         let filled = match query.order_by.as_ref().map(|order| &order.kind) {
@@ -63,6 +88,12 @@ impl Visitor for Clauses {
         refused(sample, "TABLESAMPLE is not supported: WHERE random() < 0.1 leaves about a tenth of the rows")?;
         refused(ordinality, "WITH ORDINALITY is not supported: row_number() over () counts rows")
     }
+}
+
+/// Whether columns are asked for of what is a path by its name.
+fn is_of_path(options: &ShowStatementOptions) -> bool {
+    let name = options.show_in.as_ref().and_then(|within| within.parent_name.as_ref());
+    name.is_some_and(|name| name.to_string().contains('/'))
 }
 
 fn refused(is_there: bool, why: &'static str) -> ControlFlow<&'static str> {

@@ -13,7 +13,7 @@ use forebay_types::{Error, Result, format_bytes};
 use super::planner::physical;
 use super::{May, away, heeded, kept, sizes};
 use crate::catalog::{CATALOG, SCHEMA, without_metadata};
-use crate::copy::with_folders_of_nulls;
+use crate::copy::{check_names, with_folders_of_nulls};
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
@@ -68,6 +68,7 @@ pub(super) async fn plan(
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
+    check_names(&logical)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
     sizes::check(&logical)?;
     let logical = with_plain_types(logical);
@@ -147,9 +148,6 @@ fn check_kept(plan: &LogicalPlan, reach: &Reach) -> Result<()> {
     let (what, instead) = match plan {
         LogicalPlan::Statement(Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) => {
             ("PREPARE and EXECUTE are", "give `$1` its value with the statement, in Python or by Flight SQL")
-        }
-        LogicalPlan::Statement(Statement::TransactionStart(_) | Statement::TransactionEnd(_)) => {
-            ("transactions are", "each statement is one by itself")
         }
         // What is there is made once more by tools that want to be sure.
         LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(new)) if new.if_not_exists && is_there(&new.schema_name) => {

@@ -10,7 +10,10 @@ use crate::location::shown;
 use crate::scans::config;
 
 /// What decoders of CSV and JSON begin with.
-const SAID: [&str; 3] = ["Csv error: ", "Json error: ", "Error while parsing value "];
+const SAID: [&str; 3] = ["Csv error: ", "Json error: ", OF_TYPE];
+
+/// What the decoder of CSV says of a value that is none of the type that was found in the first rows, or declared.
+const OF_TYPE: &str = "Error while parsing value ";
 
 /// The error of a plan that ran, with the text file that it reads, or the first and the last of several.
 pub(super) fn named(plan: Option<&Arc<dyn ExecutionPlan>>, error: Error) -> Error {
@@ -26,9 +29,19 @@ pub(super) fn named(plan: Option<&Arc<dyn ExecutionPlan>>, error: Error) -> Erro
     });
     files.sort_unstable();
     files.dedup();
-    match files.as_slice() {
-        [] => error,
+    let named = match files.as_slice() {
+        [] => return error,
         [file] => error.context(format!("'{file}'")),
         [first, .., last] => error.context(format!("one of {} files from '{first}' to '{last}'", files.len())),
+    };
+    match named.message().contains(OF_TYPE) {
+        true => Error::new(
+            named.kind(),
+            format!(
+                "{}; say that the column is text with CREATE EXTERNAL TABLE name (column varchar, ..), or write it again",
+                named.message()
+            ),
+        ),
+        false => named,
     }
 }

@@ -26,7 +26,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
-use super::{arrow, avro, parquet};
+use super::{arrow, avro, names, parquet};
 use crate::rules::{is_somewhere_required, of_one_file, somewhere_required};
 use crate::scans::Footer;
 use crate::sinks::{ArrowFiles, ArrowSink};
@@ -221,7 +221,7 @@ impl Guarded {
                 true => avro::schema(state, store, file).await,
                 false => arrow::schema(store, file).await,
             };
-            add(&mut schemas, schema.map_err(|fault| fault.of(file))?);
+            add(&mut schemas, schema.and_then(names::distinct).map_err(|fault| fault.of(file))?);
         }
         let merged = Arc::new(merged(&schemas)?);
         // Of Arrow files nothing is told of fields: what lies in a struct that is null becomes null when it is read, and columns stay as
@@ -236,7 +236,11 @@ impl FileFormat for Guarded {
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         match self.is_parquet() {
-            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await.map(of_one_file),
+            true if files.len() < 2 => {
+                let schema = self.0.infer_schema(state, store, files).await?;
+                names::check(state, files)?;
+                return Ok(of_one_file(schema));
+            }
             true => {}
             false => return self.schema(state, store, files).await,
         }
@@ -251,6 +255,7 @@ impl FileFormat for Guarded {
         while let Some(schema) = found.try_next().await? {
             add(&mut schemas, of_one_file(schema));
         }
+        names::check(state, files)?;
         Ok(Arc::new(merged(&schemas)?))
     }
 

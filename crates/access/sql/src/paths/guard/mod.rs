@@ -9,6 +9,7 @@ mod avro;
 mod fault;
 mod format;
 mod input;
+mod names;
 mod parquet;
 mod source;
 

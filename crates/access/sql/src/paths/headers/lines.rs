@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use datafusion::common::config::CsvOptions;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use forebay_types::Error;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::external;
+use crate::paths::members::plain;
 
 /// Bytes of a line after which it is handed on as it is: its end is not waited for in a whole file.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -143,8 +144,8 @@ pub(super) async fn lines<'a>(
     options: &CsvOptions,
     breaks: &'a AtomicBool,
 ) -> Result<BoxStream<'a, Result<Bytes>>> {
-    let stored = store.get(&file.location).await?.into_stream().map_err(DataFusionError::from).boxed();
-    let plain = FileCompressionType::from(options.compression).convert_stream(stored)?;
+    let stored = store.get(&file.location).await?.into_stream();
+    let plain = plain(FileCompressionType::from(options.compression), stored);
     let mut lines = Lines::new(options);
     let parts = plain.map_ok(Some).chain(stream::once(ready(Ok(None))));
     let cut = parts.try_filter_map(move |part| {

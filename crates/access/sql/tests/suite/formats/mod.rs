@@ -4,6 +4,8 @@ mod damaged;
 mod fuzz;
 mod headers;
 mod pages;
+mod text;
+mod told;
 mod written;
 
 use std::sync::Arc;
@@ -73,13 +75,6 @@ async fn avro_and_json_arrays_are_read() {
     lake.put("long.json", format!("[{}]", rows.join(", "))).await;
     let sql = "select count(*), sum(id), max(name) from '/lake/long.json'";
     assert_eq!(lake.rows(sql).await, "400000 79999800000 name-99999");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn columns_of_json_come_in_the_order_of_the_file() {
-    let lake = Lake::new();
-    lake.put("order.ndjson", "{\"z\": 1, \"a\": \"x\", \"m\": 2}\n{\"z\": 3, \"a\": \"y\", \"m\": 4}\n").await;
-    assert_eq!(lake.rows("select * from '/lake/order.ndjson' where z = 3").await, "3 y 4");
 }
 
 #[tokio::test(flavor = "multi_thread")]
