@@ -38,8 +38,8 @@ pub(super) struct Wishes {
 struct State {
     wishes: LruCache<SegmentId, Wish>,
     line: VecDeque<Job>,
-    /// By the id of the object's first segment.
-    made: LruCache<SegmentId, Vec<SegmentId>>,
+    /// By the id of the object's first segment. Of a large object there may be millions.
+    made: LruCache<SegmentId, BTreeSet<SegmentId>>,
     /// The columns that the last operation has asked for, the first [`ROW_COLUMNS_MAX`] of them, by the object's first segment and
     /// the row group.
     together: LruCache<(SegmentId, u32), (OperationId, BTreeSet<u32>)>,
@@ -87,8 +87,7 @@ impl Default for Wishes {
 impl State {
     fn made_of(&mut self, version: &ObjectVersion, segments: &[SegmentId]) {
         let object = version.form().map_or_else(|| version.clone(), |(version, _)| version);
-        let made = self.made.get_or_insert_mut(SegmentId::of(&object, 0), Vec::new);
-        made.extend(segments.iter().filter(|segment| !made.contains(segment)).copied().collect::<Vec<_>>());
+        self.made.get_or_insert_mut(SegmentId::of(&object, 0), BTreeSet::new).extend(segments);
     }
 }
 
@@ -208,7 +207,7 @@ impl Wishes {
     }
 
     /// The cells that were made of the object whose first segment this is; they are forgotten here.
-    pub(super) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
+    pub(super) fn take_cells(&self, first: SegmentId) -> BTreeSet<SegmentId> {
         self.state.lock().made.pop(&first).unwrap_or_default()
     }
 }
