@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::quiet::Quiet;
 use crate::visitor::Visitor;
 
 /// Connections that have said what they want and wait to be served.
@@ -74,12 +75,12 @@ async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::
 }
 
 impl Listener for Entering {
-    type Io = Introduced;
+    type Io = Quiet<Introduced>;
     type Addr = Visitor;
 
-    async fn accept(&mut self) -> (Introduced, Visitor) {
+    async fn accept(&mut self) -> (Quiet<Introduced>, Visitor) {
         match self.ready.recv().await {
-            Some(accepted) => accepted,
+            Some((socket, visitor)) => (Quiet::new(socket), visitor),
             // Only where accepting has failed by a defect, which the runtime reports.
             None => std::future::pending().await,
         }

@@ -1,6 +1,7 @@
 //! The HTTP port that every role has.
 
 mod entering;
+mod quiet;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
