@@ -59,6 +59,7 @@ impl Savings {
         let storage_bytes = together(status.mounts.iter().map(|mount| mount.counters.bytes_in));
         let storage_requests = together(status.mounts.iter().map(|mount| storage_requests(&mount.counters)));
         let (saved_bytes, saved_requests) = (served_bytes.saturating_sub(storage_bytes), reads.saturating_sub(storage_requests));
+        debug_assert!(saved_bytes <= served_bytes && saved_requests <= reads, "no more is saved than was asked for");
         // Those of a release before this one say of no read what it took.
         let telling = status.workers.iter().filter(|(info, ..)| info.protocol > 0).map(|(_, _, report)| report);
         let money = saved_bytes as f64 / GIGABYTE * price.per_gb + saved_requests as f64 / 1000.0 * price.per_1000_requests;

@@ -156,6 +156,7 @@ async fn put_members(metadata: &Metadata, unwritten: &mut Option<Vec<(WorkerId, 
     if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::Invalid) {
         *unwritten = Some(workers);
     }
+    debug_assert!(written.is_err() || unwritten.is_none(), "what is written waits for nothing");
     written
 }
 
