@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_file_that_says_that_it_has_more_row_groups_than_there_can_be_is_refused() {
         // A version, a schema without a field, and 2^31 - 1 row groups.
-        let footer = [0x15, 2, 0x19, 0x1c, 0x48, 0, 0, 0x16, 0, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0];
+        let footer: [u8; 17] = [0x15, 2, 0x19, 0x1c, 0x48, 0, 0, 0x16, 0, 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0];
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[NAME, &footer, &(footer.len() as u32).to_le_bytes(), NAME].concat()).unwrap();
         let bytes = file.metadata().unwrap().len();

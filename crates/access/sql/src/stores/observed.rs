@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 
 use crate::error::kind_of_store_error;
 use crate::location::shown;
+use crate::stores::footers::Footers;
 
 /// What one query has seen of its stores: the version of each object at its first listing or opening, the bytes that it
 /// has read, and the first thing that went wrong below the engine.
@@ -31,6 +32,7 @@ pub(crate) struct Seen {
     error: Mutex<Option<Error>>,
     rows_error: Mutex<Option<Arc<DataFusionError>>>,
     given_up: AtomicBool,
+    footers: Footers,
 }
 
 impl Seen {
@@ -133,6 +135,13 @@ impl Observed {
         let message = format!("'{shown}' is damaged or cut short: it says that it has bytes {start}..{end} and ends at {size}");
         self.seen.check(Err(object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }))
     }
+
+    /// Refuses the footer of a Parquet file that says more than a reader may make room for.
+    fn check_footer(&self, path: &Path, range: &Range<u64>, bytes: &[u8]) -> Result<()> {
+        let Err(fault) = self.seen.footers.look(path, range, self.seen.size(path), bytes) else { return Ok(()) };
+        let message = format!("'{}': {}", shown(path.as_ref()), Error::from(fault).message());
+        self.seen.check(Err(object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }))
+    }
 }
 
 impl fmt::Display for Observed {
@@ -189,6 +198,9 @@ impl ObjectStore for Observed {
             self.check_range(location, last)?;
         }
         let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
+        for (range, bytes) in ranges.iter().zip(&parts) {
+            self.check_footer(location, range, bytes)?;
+        }
         let bytes: usize = parts.iter().map(Bytes::len).sum();
         self.seen.count(bytes as u64);
         Ok(parts)
