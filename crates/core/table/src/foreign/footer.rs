@@ -134,7 +134,10 @@ const BOX: Shape = Shape(&[
 /// # Errors
 /// [`PageFault::Damage`] where it is at odds with the format, or says that it has more than there can be.
 pub fn check_parquet_footer(bytes: &[u8]) -> Result<(), PageFault> {
-    file(&mut Reader::new(bytes)).map_err(|broken| {
+    let mut reader = Reader::new(bytes);
+    let read = file(&mut reader);
+    debug_assert!(reader.at <= bytes.len(), "no byte is read that is behind the last one");
+    read.map_err(|broken| {
         let why = match broken {
             Broken::Cut => "it ends too early",
             Broken::Odd(why) => why,
@@ -199,7 +202,9 @@ fn schema(reader: &mut Reader<'_>) -> Read<()> {
         if within.len() > DEPTH_MAX {
             return Err(Broken::Odd("fields stand too deep in each other"));
         }
+        debug_assert!(awaited == 0 || within.iter().any(|left| *left > 0), "what is awaited is awaited by a field");
     }
+    debug_assert_eq!(awaited, 0, "no field is awaited behind the last one");
     debug_assert!(within.iter().sum::<u64>() == awaited, "each field that is awaited is awaited by one");
     Ok(())
 }
