@@ -40,6 +40,11 @@ impl Footers {
     }
 }
 
+/// Whether a range may be the footer of a file of `size` bytes, or its end: no values are there.
+pub(super) fn may_end(range: &Range<u64>, size: u64) -> bool {
+    range.end.saturating_add(TAIL_BYTES as u64) >= size
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,17 +6,22 @@
 use super::PageFault;
 use super::thrift::{BINARY, Broken, DOUBLE, FALSE, LIST, LONG, NUMBER, Read, Reader, SHORT, STRUCT, TINY, TRUE};
 
-/// Row groups of a file: their numbers have 16 bits.
-const GROUPS_MAX: u64 = i16::MAX as u64;
+/// Row groups of a file: they are numbered from 0 on, by what has 16 bits and no sign.
+const GROUPS_MAX: u64 = 1 << 15;
 /// Fields of a schema, those that stand in others and those that have them.
 const FIELDS_MAX: u64 = 1 << 18;
 /// How deep they may stand in each other. A list is two or three of them.
 const DEPTH_MAX: usize = 200;
+/// Memory for paths: a library keeps one of each field that has no others, with the names of all that it stands in.
+const PATHS_MAX: u64 = 256 << 20;
+/// What a name in a path takes beside its bytes.
+const NAME_BYTES: u64 = 24;
 
 /// The number of a file's schema, and of its row groups.
 const SCHEMA: i16 = 2;
 const ROW_GROUPS: i16 = 4;
-/// The number of how many fields stand in a field.
+/// The numbers of a field's name, and of how many fields stand in it.
+const NAME: i16 = 4;
 const FIELDS: i16 = 5;
 
 /// The fields that a struct may have: by their numbers their types, and what structs are in them, or in a list that they are.
@@ -40,7 +45,7 @@ const FIELD: Shape = Shape(&[
     (1, NUMBER, None),
     (2, NUMBER, None),
     (3, NUMBER, None),
-    (4, BINARY, None),
+    (NAME, BINARY, None),
     (FIELDS, NUMBER, None),
     (6, NUMBER, None),
     (7, NUMBER, None),
@@ -171,23 +176,21 @@ fn schema(reader: &mut Reader<'_>) -> Read<()> {
     if fields > FIELDS_MAX {
         return Err(Broken::Odd("its schema has too many fields"));
     }
-    // How many fields are still to come, all in all, and in each of those that stand in each other.
-    let (mut awaited, mut within) = (0_u64, Vec::<u64>::new());
+    // How many fields are still to come, all in all, and in each of those that stand in each other, with what its path takes.
+    let (mut awaited, mut within) = (0_u64, Vec::<(u64, u64)>::new());
+    let mut paths = 0;
     for at in 0..fields {
-        let mut inside = 0_u64;
-        walk(reader, &FIELD, &mut |reader, number| {
-            if number == FIELDS {
-                inside = u64::try_from(reader.number()?).map_err(|_| Broken::Odd("a field has less than no fields"))?;
-            }
-            Ok(number == FIELDS)
-        })?;
-        while within.last() == Some(&0) {
+        let (inside, name) = field(reader)?;
+        while within.last().is_some_and(|(left, _)| *left == 0) {
             within.pop();
         }
+        // The first one is the file, of which no path says anything.
+        let mut path = 0;
         match within.last_mut() {
-            Some(left) => {
+            Some((left, above)) => {
                 *left -= 1;
                 awaited -= 1;
+                path = *above + name + NAME_BYTES;
             }
             None if at > 0 => return Err(Broken::Odd("its schema has several roots")),
             None => {}
@@ -197,16 +200,38 @@ fn schema(reader: &mut Reader<'_>) -> Read<()> {
             return Err(Broken::Odd("a field has more fields than there are"));
         }
         if inside > 0 {
-            within.push(inside);
+            within.push((inside, path));
+        } else {
+            paths += path;
         }
         if within.len() > DEPTH_MAX {
             return Err(Broken::Odd("fields stand too deep in each other"));
         }
-        debug_assert!(awaited == 0 || within.iter().any(|left| *left > 0), "what is awaited is awaited by a field");
+        if paths > PATHS_MAX {
+            return Err(Broken::Odd("the names of its fields are too long"));
+        }
+        debug_assert!(awaited == 0 || within.iter().any(|(left, _)| *left > 0), "what is awaited is awaited by a field");
     }
     debug_assert_eq!(awaited, 0, "no field is awaited behind the last one");
-    debug_assert!(within.iter().sum::<u64>() == awaited, "each field that is awaited is awaited by one");
+    debug_assert!(within.iter().all(|(left, _)| *left == 0), "and none by any");
     Ok(())
+}
+
+/// How many fields stand in a field, and the length of its name.
+fn field(reader: &mut Reader<'_>) -> Read<(u64, u64)> {
+    let (mut inside, mut name) = (0, 0);
+    walk(reader, &FIELD, &mut |reader, number| {
+        match number {
+            NAME => {
+                name = reader.unsigned()?;
+                reader.pass(name)?;
+            }
+            FIELDS => inside = u64::try_from(reader.number()?).map_err(|_| Broken::Odd("a field has less than no fields"))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok((inside, name))
 }
 
 /// Reads a struct to its end. `own` reads the fields that it has to, and says which: others are passed over.
@@ -215,9 +240,7 @@ fn walk(reader: &mut Reader<'_>, shape: &Shape, own: &mut dyn FnMut(&mut Reader<
     while let Some((number, kind)) = reader.field(last)? {
         last = number;
         let known = shape.0.iter().find(|(known, ..)| *known == number);
-        // What is true or false stands in the type.
-        let read = if kind == FALSE { TRUE } else { kind };
-        if known.is_some_and(|(_, wanted, _)| *wanted != read) {
+        if known.is_some_and(|(_, wanted, _)| !stands_for(kind, *wanted)) {
             return Err(Broken::Odd("a field has another type than the format says"));
         }
         if own(reader, number)? {
@@ -230,10 +253,23 @@ fn walk(reader: &mut Reader<'_>, shape: &Shape, own: &mut dyn FnMut(&mut Reader<
                 }
             }
             Some(inside) => walk(reader, inside, &mut |_, _| Ok(false))?,
-            None => reader.skip(kind)?,
+            None => {
+                let start = reader.at;
+                reader.skip(kind)?;
+                // One of 8 bits has one byte: who awaits it takes no more.
+                if kind != TINY && known.is_some_and(|(_, wanted, _)| *wanted == TINY) && reader.at != start + 1 {
+                    return Err(Broken::Odd("a number is too large"));
+                }
+            }
         }
     }
     Ok(())
+}
+
+/// Whether a value of a type is read as one of another. What is true or false stands in the type. Numbers are written the same way
+/// however large they may be, and some writers call all of them alike.
+fn stands_for(kind: u8, wanted: u8) -> bool {
+    kind == wanted || (kind, wanted) == (FALSE, TRUE) || (SHORT..=LONG).contains(&kind) && (TINY..=LONG).contains(&wanted)
 }
 
 /// How many structs a list has.
@@ -255,7 +291,8 @@ mod tests {
     /// A file of these fields of a schema, behind which stands `rest`.
     fn file_of(fields: &[Vec<u8>], rest: &[u8]) -> Vec<u8> {
         let count = fields.len();
-        let list = vec![0x15, 2, 0x19, 0xfc, 0x80 | (count & 0x7f) as u8, 0x80 | (count >> 7 & 0x7f) as u8, (count >> 14) as u8];
+        let list =
+            vec![0x15, 2, 0x19, 0xfc, 0x80 | (count & 0x7f) as u8, 0x80 | ((count >> 7) & 0x7f) as u8, (count >> 14) as u8];
         [list, fields.concat(), rest.to_vec()].concat()
     }
 
@@ -292,6 +329,35 @@ mod tests {
         assert!(refused(&deep).contains("too deep"), "{}", refused(&deep));
         let twice = file_of(&[field(0), field(0)], &NO_ROWS);
         assert!(refused(&twice).contains("several roots"), "{}", refused(&twice));
+    }
+
+    #[test]
+    fn names_that_a_library_would_copy_for_each_field_are_refused() {
+        // A name of 1 MiB, below which 1000 fields stand: a path of each takes 1 GiB.
+        let long = [vec![0x48, 0x80, 0x80, 0x40], vec![b'a'; 1 << 20], vec![0x15, 0xd0, 0x0f, 0]].concat();
+        let many = file_of(&[vec![field(1), long.clone()], vec![field(0); 1000]].concat(), &NO_ROWS);
+        assert!(refused(&many).contains("too long"), "{}", refused(&many));
+        // Of the file itself it is in no path.
+        assert_eq!(refused(&file_of(&[vec![long], vec![field(0); 1000]].concat(), &NO_ROWS)), "");
+    }
+
+    #[test]
+    fn what_writers_call_by_other_names_or_add_is_read() {
+        // The number of a row group, which has 16 bits, and as one of 32 and of 64.
+        for number in [0x44, 0x45, 0x46] {
+            let group = [0x16, 0, 0x19, 0x1c, 0x19, 0x0c, 0x16, 0, 0x16, 0, number, 0, 0, 0];
+            assert_eq!(refused(&file_of(&[field(0)], &group)), "");
+        }
+        // All numbers of a field as ones of 64 bits.
+        let large = vec![0x16, 4, 0x26, 2, 0x18, 1, b'a', 0x16, 0, 0];
+        assert_eq!(refused(&file_of(&[field(1), large], &NO_ROWS)), "");
+        // How many bits a number has, in 32: 8 of them, and 64, which takes two bytes.
+        let logical = |number: &[u8]| [&[0x48, 1, b'a', 0x6c, 0xac, 0x15][..], number, &[0x12, 0, 0, 0]].concat();
+        assert_eq!(refused(&file_of(&[field(1), logical(&[0x10])], &NO_ROWS)), "");
+        assert!(refused(&file_of(&[field(1), logical(&[0x80, 1])], &NO_ROWS)).contains("too large"));
+        // What later versions add to a file, and a list of nothing without a type.
+        let later = [&NO_ROWS[..3], &[0, 0xc8, 1, b'a', 0x1c, 0x18, 1, b'b', 0, 0]].concat();
+        assert_eq!(refused(&file_of(&[field(0)], &later)), "");
     }
 
     #[test]
