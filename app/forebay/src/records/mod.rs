@@ -3,6 +3,7 @@
 mod arrow;
 mod bounded;
 mod csv;
+mod footer;
 mod json;
 mod parquet;
 mod partitions;

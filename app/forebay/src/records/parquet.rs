@@ -16,6 +16,7 @@ use forebay_table::{PageFault, ParquetColumn, ParquetCopies, ParquetPage};
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
+use super::footer::check_footer;
 use super::{Input, Piece, Wanted};
 
 /// Rows that are decoded together: each may take as much as all before it, where they are kept as what differs from the one before.
@@ -35,6 +36,7 @@ const FIXED_BYTES_MAX: i32 = 1 << 15;
 pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
+    check_footer(&file, bytes)?;
     let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(invalid)?;
     let names: Vec<&str> = found.schema().fields().iter().map(|field| field.name().as_str()).collect();
     let places = wanted.places(&names)?;

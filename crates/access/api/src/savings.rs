@@ -54,18 +54,19 @@ impl Savings {
     /// Of what a coordinator says, at a price.
     pub fn of(status: &ClusterStatus, price: Price) -> Self {
         let workers = || status.workers.iter().map(|(_, _, report)| report);
-        let served_bytes: u64 = workers().map(|report| report.bytes_served).sum();
-        let reads: u64 = workers().map(|report| report.reads).sum();
-        let storage_bytes: u64 = status.mounts.iter().map(|mount| mount.counters.bytes_in).sum();
-        let storage_requests: u64 = status.mounts.iter().map(|mount| storage_requests(&mount.counters)).sum();
+        let served_bytes = together(workers().map(|report| report.bytes_served));
+        let reads = together(workers().map(|report| report.reads));
+        let storage_bytes = together(status.mounts.iter().map(|mount| mount.counters.bytes_in));
+        let storage_requests = together(status.mounts.iter().map(|mount| storage_requests(&mount.counters)));
         let (saved_bytes, saved_requests) = (served_bytes.saturating_sub(storage_bytes), reads.saturating_sub(storage_requests));
+        debug_assert!(saved_bytes <= served_bytes && saved_requests <= reads, "no more is saved than was asked for");
         // Those of a release before this one say of no read what it took.
         let telling = status.workers.iter().filter(|(info, ..)| info.protocol > 0).map(|(_, _, report)| report);
         let money = saved_bytes as f64 / GIGABYTE * price.per_gb + saved_requests as f64 / 1000.0 * price.per_1000_requests;
         Self {
             reads,
             served_bytes,
-            hit_bytes: workers().map(|report| report.bytes_hit).sum(),
+            hit_bytes: together(workers().map(|report| report.bytes_hit)),
             storage_requests,
             storage_bytes,
             saved_bytes,
@@ -78,7 +79,7 @@ impl Savings {
     /// For people.
     pub fn lines(&self) -> Vec<String> {
         let bytes = forebay_types::format_bytes;
-        let share = (self.hit_bytes * 100).checked_div(self.served_bytes).unwrap_or(0);
+        let share = (u128::from(self.hit_bytes) * 100).checked_div(u128::from(self.served_bytes)).unwrap_or(0);
         // Without a price it is worth nothing that could be said.
         let worth = if self.saved_money > 0.0 { format!(", worth {:.2}", self.saved_money) } else { String::new() };
         let mut lines = vec![
@@ -90,6 +91,11 @@ impl Savings {
         lines.extend(waiting.map(|time| format!("less waiting  {}, of all readers together", format_duration(time))));
         lines
     }
+}
+
+/// All of what workers report, whatever that is.
+fn together(of_each: impl Iterator<Item = u64>) -> u64 {
+    of_each.fold(0, u64::saturating_add)
 }
 
 /// By the mean of the reads that waited.
@@ -130,6 +136,19 @@ mod tests {
         assert_eq!((loaded.saved_bytes, loaded.saved_money), (0, 0.0), "what was only loaded has saved nothing yet");
         assert!(saved.lines()[2].ends_with("3000 requests, worth 6.40"), "{:?}", saved.lines());
         assert!(loaded.lines()[2].ends_with("0 requests"), "nobody has named a price: {:?}", loaded.lines());
+    }
+
+    #[test]
+    fn what_workers_report_adds_up_however_large_it_is() {
+        let mut cluster = cluster(u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+        cluster.mounts[0].counters.heads = 1;
+        let (mount, worker) = (cluster.mounts[0].clone(), cluster.workers[0].clone());
+        cluster.mounts.push(mount);
+        cluster.workers.push(worker);
+        let saved = Savings::of(&cluster, Price::default());
+        let all = [saved.served_bytes, saved.reads, saved.storage_bytes, saved.storage_requests];
+        assert_eq!((all, saved.saved_bytes, saved.saved_requests), ([u64::MAX; 4], 0, 0));
+        assert!(saved.lines()[0].contains(" 99 % "), "{:?}", saved.lines());
     }
 
     #[test]

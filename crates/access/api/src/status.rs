@@ -116,7 +116,7 @@ pub fn state_name(state: WorkerState, draining: bool, report: &WorkerReport) -> 
 
 /// Requests to shared storage, of all kinds.
 pub fn storage_requests(counters: &StorageCounters) -> u64 {
-    counters.gets + counters.heads + counters.lists + counters.puts + counters.deletes
+    [counters.heads, counters.lists, counters.puts, counters.deletes].into_iter().fold(counters.gets, u64::saturating_add)
 }
 
 impl<'a> Status<'a> {

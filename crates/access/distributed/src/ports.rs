@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Endpoint;
 use tonic::transport::server::Connected;
@@ -33,6 +33,8 @@ const ADMITTED_MAX: usize = 64;
 const CONNECTIONS_MAX: usize = 1024;
 /// How long an accept that failed rests.
 const REST: Duration = Duration::from_millis(50);
+/// Ways to others that there are at a time, but for those that are used: each has a descriptor and a task, and executors come and go.
+const WAYS_MAX: usize = 1024;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -138,9 +140,46 @@ struct Inner {
     /// Of this user alone.
     folder: PathBuf,
     runtime: Handle,
-    /// By `host:port`, each a socket here.
-    sockets: Mutex<HashMap<String, PathBuf>>,
+    sockets: Mutex<Sockets>,
     tasks: Mutex<JoinSet<()>>,
+}
+
+struct Sockets {
+    /// How many there are at a time.
+    most: usize,
+    /// How often any was asked for.
+    asked: u64,
+    /// By `host:port`.
+    by_target: HashMap<String, Way>,
+}
+
+/// A socket here.
+struct Way {
+    path: PathBuf,
+    /// When it was asked for last, in [`Sockets::asked`].
+    asked: u64,
+    /// The task at the socket has it too, and each connection.
+    is_away: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+impl Way {
+    fn is_used(&self) -> bool {
+        Arc::strong_count(&self.is_away) > 2
+    }
+}
+
+impl Sockets {
+    /// Lets the one go that was asked for longest ago, of those that nobody uses. Who goes there asks for it anew.
+    fn let_oldest_go(&mut self) {
+        let unused = self.by_target.iter().filter(|(_, way)| !way.is_used());
+        let oldest = unused.min_by_key(|(_, way)| way.asked).map(|(target, _)| target.clone());
+        if let Some(way) = oldest.and_then(|target| self.by_target.remove(&target)) {
+            way.task.abort();
+            // What stays of it goes with the folder.
+            let _ = std::fs::remove_file(&way.path);
+        }
+    }
 }
 
 impl Drop for Inner {
@@ -157,8 +196,9 @@ impl Ways {
         let base = runtime.unwrap_or_else(std::env::temp_dir);
         let folder = base.join(format!("forebay-ways-{:016x}", forebay_runtime::random::<u64>()));
         std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let (sockets, tasks) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { security: security.clone(), folder, runtime: Handle::current(), sockets, tasks })))
+        let sockets = Mutex::new(Sockets { most: WAYS_MAX, asked: 0, by_target: HashMap::new() });
+        let (runtime, tasks) = (Handle::current(), Mutex::default());
+        Ok(Self(Arc::new(Inner { security: security.clone(), folder, runtime, sockets, tasks })))
     }
 
     /// The endpoint of `host:port`.
@@ -177,7 +217,7 @@ impl Ways {
     /// The endpoint of whichever `host:port` is said last. Connections to the one before end.
     pub(crate) fn followed(&self, target: watch::Receiver<String>) -> Result<Endpoint> {
         let path = self.0.folder.join(format!("followed-{:016x}", forebay_runtime::random::<u64>()));
-        self.listen(&path, target)?;
+        self.listen(&path, target, Arc::default())?;
         Self::at(&path)
     }
 
@@ -196,28 +236,36 @@ impl Ways {
     /// The socket whose other end is a guarded connection to the target.
     fn socket(&self, target: &str) -> Result<PathBuf> {
         let mut sockets = self.0.sockets.lock();
-        if let Some(socket) = sockets.get(target) {
-            return Ok(socket.clone());
+        sockets.asked += 1;
+        let asked = sockets.asked;
+        if let Some(way) = sockets.by_target.get_mut(target) {
+            way.asked = asked;
+            return Ok(way.path.clone());
         }
-        let path = self.0.folder.join(sockets.len().to_string());
+        if sockets.by_target.len() >= sockets.most {
+            sockets.let_oldest_go();
+        }
+        let path = self.0.folder.join(asked.to_string());
         // Nobody says another one.
         let (_, always) = watch::channel(target.to_string());
-        self.listen(&path, always)?;
-        sockets.insert(target.to_string(), path.clone());
+        let is_away = Arc::new(AtomicBool::default());
+        let task = self.listen(&path, always, Arc::clone(&is_away))?;
+        sockets.by_target.insert(target.to_string(), Way { path: path.clone(), asked, is_away, task });
         Ok(path)
     }
 
-    fn listen(&self, path: &Path, target: watch::Receiver<String>) -> Result<()> {
+    fn listen(&self, path: &Path, target: watch::Receiver<String>, is_away: Arc<AtomicBool>) -> Result<AbortHandle> {
         let _runtime = self.0.runtime.enter();
         let listener = UnixListener::bind(path)?;
-        self.0.tasks.lock().spawn(forward(listener, target, self.0.security.clone()));
-        Ok(())
+        let mut tasks = self.0.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        Ok(tasks.spawn(forward(listener, target, self.0.security.clone(), is_away)))
     }
 }
 
 /// Takes each connection at a socket to the target of then. Ends with its owner.
-async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, security: Security) {
-    let (mut connections, is_away) = (JoinSet::new(), Arc::new(AtomicBool::default()));
+async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, security: Security, is_away: Arc<AtomicBool>) {
+    let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
@@ -243,5 +291,36 @@ async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, se
                 Err(error) => tracing::debug!(%error, "no way there still"),
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn ways_to_executors_that_come_and_go_are_bounded_and_one_that_is_used_stays() {
+        let ways = Ways::new(&Security::default()).unwrap();
+        ways.0.sockets.lock().most = 3;
+        let executor = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = executor.local_addr().unwrap().to_string();
+        let used = ways.socket(&at).unwrap();
+        let _near = UnixStream::connect(&used).await.unwrap();
+        // It says nothing, so that the handshake goes on.
+        let _far = executor.accept().await.unwrap();
+        let first = ways.socket("executor-1:1").unwrap();
+        for number in 2..20 {
+            assert_eq!(ways.socket("executor-1:1").unwrap(), first, "who is asked for again and again stays");
+            ways.socket(&format!("executor-{number}:1")).unwrap();
+            assert!(ways.0.sockets.lock().by_target.len() <= 3);
+        }
+        assert_eq!(ways.socket(&at).unwrap(), used);
+        assert!(used.exists() && first.exists());
+        (20..22).for_each(|number| drop(ways.socket(&format!("executor-{number}:1")).unwrap()));
+        assert!(used.exists() && !first.exists());
+        let again = ways.socket("executor-1:1").unwrap();
+        assert!(again != first && UnixStream::connect(&again).await.is_ok(), "who comes back has a way again");
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::last_word::last_word;
+use super::quiet::Quiet;
 use crate::visitor::Visitor;
 
 /// Connections that have said what they want and wait to be served.
@@ -104,12 +105,12 @@ async fn accepted(listener: &TcpListener, spare: &Spare) -> io::Result<Option<(T
 }
 
 impl Listener for Entering {
-    type Io = Introduced;
+    type Io = Quiet<Introduced>;
     type Addr = Visitor;
 
-    async fn accept(&mut self) -> (Introduced, Visitor) {
+    async fn accept(&mut self) -> (Quiet<Introduced>, Visitor) {
         match self.ready.recv().await {
-            Some(accepted) => accepted,
+            Some((socket, visitor)) => (Quiet::new(socket), visitor),
             // Only where accepting has failed by a defect, which the runtime reports.
             None => std::future::pending().await,
         }

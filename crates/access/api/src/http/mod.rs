@@ -2,6 +2,7 @@
 
 mod entering;
 mod last_word;
+mod quiet;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

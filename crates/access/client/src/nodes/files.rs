@@ -82,7 +82,7 @@ impl Nodes {
         match answer.reply()? {
             NodeReply::Bytes(_) if is_piece => Ok(answer.payload),
             NodeReply::Extents { len, skip, blocks, tail, .. } => {
-                self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await
+                self.gather(bytes.min(len.checked_sub(offset).ok_or_else(misfit)?), skip, &blocks, tail.0).await
             }
             _ => Err(misfit()),
         }

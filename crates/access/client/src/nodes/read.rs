@@ -21,6 +21,8 @@ const BLOCKS_AHEAD: usize = 8;
 /// Files of a bag whose places are looked up ahead, and blocks of them on their way.
 const FILES_AHEAD: usize = 16;
 const BAG_BLOCKS_AHEAD: usize = 32;
+/// Memory for so much of a value is there before its bytes come: what a worker only tells of takes none beyond that.
+const RESERVED_BYTES_MAX: u64 = 1 << 30;
 /// Places of so many bytes are looked up at once.
 const WINDOW_BYTES: u64 = 1 << 30;
 
@@ -193,7 +195,7 @@ impl Nodes {
         let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }).await?;
         let NodeReply::Extents { serial, len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
         let end = len.min(offset.saturating_add(WINDOW_BYTES));
-        let mut pieces = pieces(end - offset - tail.0.len() as u64, skip, &blocks)?;
+        let mut pieces = pieces(end.checked_sub(offset).ok_or_else(misfit)?, tail.0, skip, &blocks)?;
         let (path, mut at): (Arc<str>, u64) = (path.into(), offset);
         for piece in &mut pieces {
             if let Piece::Block(_, _, bytes, spot) = piece {
@@ -220,7 +222,7 @@ impl Nodes {
             return Err(lost);
         }
         let mut all = BytesMut::with_capacity(bytes as usize);
-        for piece in pieces(u64::from(bytes) - tail.0.len() as u64, skip, &blocks)? {
+        for piece in pieces(bytes.into(), tail.0, skip, &blocks)? {
             if let Piece::Block(block, start, bytes, _) = piece {
                 all.extend_from_slice(&self.ask_block(block, start, bytes).await?);
             }
@@ -231,9 +233,9 @@ impl Nodes {
 
     /// All bytes of these blocks and the tail, the first `skip` left out.
     pub(super) async fn gather(&self, len: u64, skip: u64, blocks: &[BlockRef], tail: &[u8]) -> NodeResult<Bytes> {
-        let pieces = pieces(len - tail.len() as u64, skip, blocks)?;
+        let pieces = pieces(len, tail, skip, blocks)?;
         let mut fetched = self.fetch(futures::stream::iter(pieces).map(Ok), BLOCKS_AHEAD);
-        let mut all = BytesMut::with_capacity(len as usize);
+        let mut all = BytesMut::with_capacity(len.min(RESERVED_BYTES_MAX) as usize);
         while let Some(bytes) = fetched.try_next().await? {
             all.extend_from_slice(&bytes);
         }
@@ -242,9 +244,9 @@ impl Nodes {
     }
 }
 
-/// `bytes` of these blocks, the first `skip` left out.
-fn pieces(bytes: u64, skip: u64, blocks: &[BlockRef]) -> NodeResult<Vec<Piece>> {
-    let (mut skip, mut left) = (skip, bytes);
+/// Of `bytes` that a worker tells of, those before the tail: they are in these blocks, the first `skip` left out.
+fn pieces(bytes: u64, tail: &[u8], skip: u64, blocks: &[BlockRef]) -> NodeResult<Vec<Piece>> {
+    let (mut skip, mut left) = (skip, bytes.checked_sub(tail.len() as u64).ok_or_else(misfit)?);
     let mut pieces = Vec::with_capacity(blocks.len());
     for block in blocks {
         let part = u64::from(block.len).checked_sub(skip).ok_or_else(misfit)?.min(left);
@@ -304,5 +306,25 @@ impl AsyncRead for NodeReader {
         into.put_slice(&self.current[..bytes]);
         self.current.advance(bytes);
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_is_not_that_of_the_bytes_is_a_misfit() {
+        let block = BlockRef { worker: 1, number: 1, len: 10 };
+        let found = |bytes: u64, tail: &[u8], skip: u64, blocks: &[BlockRef]| {
+            pieces(bytes, tail, skip, blocks).ok().map(|pieces| pieces.len())
+        };
+        assert_eq!(
+            (found(0, b"", 0, &[]), found(14, b"tail", 0, &[block]), found(7, b"tail", 7, &[block])),
+            (Some(0), Some(1), Some(1))
+        );
+        assert_eq!(found(3, b"tail", 0, &[]), None, "it ends within the tail");
+        assert_eq!(found(15, b"tail", 0, &[block]), None, "there are fewer");
+        assert_eq!(found(1, b"", 11, &[block]), None, "the first one is left out");
     }
 }

@@ -41,6 +41,12 @@ impl Disk {
         Some(Taken { of: Arc::clone(&self.taken), bytes })
     }
 
+    /// Keeps parts from going, as a slow disk does.
+    #[cfg(test)]
+    pub(super) fn hold(&self) -> impl Sized {
+        self.taken.lock()
+    }
+
     /// Whether nobody has any of it.
     #[cfg(test)]
     pub(super) fn is_free(&self) -> bool {

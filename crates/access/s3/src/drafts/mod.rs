@@ -112,7 +112,10 @@ impl Drafts {
 
     /// Lets go uploads that got no part for so long, but for those that are being completed.
     fn forget(&self, idle: Duration) {
-        self.uploads.lock().retain(|_, draft| draft.completing || draft.used.elapsed() < idle);
+        let is_given_up = |draft: &Draft| !draft.completing && draft.used.elapsed() >= idle;
+        let gone: Vec<_> = self.uploads.lock().extract_if(|_, draft| is_given_up(draft)).collect();
+        // Files go behind the lock that all others take: there may be gigabytes of them.
+        drop(gone);
     }
 
     /// Adds a part, in the place of the one of that number.
@@ -168,7 +171,9 @@ impl Drafts {
 
     pub(crate) fn abort(&self, object: (MountId, &Key), id: &str) -> S3Result<()> {
         self.check(object, id)?;
-        self.uploads.lock().remove(id);
+        let gone = self.uploads.lock().remove(id);
+        // Behind the lock, as there.
+        drop(gone);
         Ok(())
     }
 
@@ -209,7 +214,8 @@ impl Completing<'_> {
             done.push_back(Done { id: self.id.clone(), object, print: print(named), etag: etag.to_string() });
         }
         // Not before it is remembered: who asks meanwhile finds one or the other.
-        self.drafts.uploads.lock().remove(&self.id);
+        let gone = self.drafts.uploads.lock().remove(&self.id);
+        drop(gone);
     }
 }
 
@@ -316,6 +322,23 @@ mod tests {
         assert_eq!(refusal(&drafts, 1), "SlowDown", "it is not forgotten yet");
         drafts.forget(Duration::ZERO);
         assert!(drafts.disk.is_free());
+    }
+
+    #[tokio::test]
+    async fn others_go_on_while_the_files_of_an_upload_go() {
+        let drafts = Drafts::new(1000);
+        let (gone, other) = (with_part(&drafts, 600).await, with_part(&drafts, 1).await);
+        let slow = drafts.disk.hold();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drafts.abort((MountId(1), &key()), &gone).unwrap());
+            let look = || drafts.uploads.try_lock_for(Duration::from_millis(1));
+            let began = forebay_runtime::now();
+            while look().is_none_or(|uploads| uploads.contains_key(&gone)) {
+                assert!(began.elapsed() < Duration::from_secs(10), "all others wait for its files");
+            }
+            drafts.check((MountId(1), &key()), &other).unwrap();
+            drop(slow);
+        });
     }
 
     #[tokio::test]

@@ -75,5 +75,19 @@ fn parse(shown: &str) -> Option<Range<u64>> {
     let (range, _) = shown.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then(|| first..last + 1)
+    let end = last.checked_add(1)?;
+    (first <= last).then_some(first..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_part_lies_is_what_can_be() {
+        assert_eq!(parse("bytes 5-9/100"), Some(5..10));
+        for lie in ["bytes 0-18446744073709551615/100", "bytes 9-5/100", "bytes 5-9", "5-9/100", "bytes */100"] {
+            assert_eq!(parse(lie), None, "{lie}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The object stores that one query sees: what it has listed and opened stays as it was for the whole query.
 
+mod footers;
 mod observed;
 mod pinned;
 mod registry;

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 
 use crate::error::kind_of_store_error;
 use crate::location::shown;
+use crate::stores::footers::{self, Footers};
 
 /// What one query has seen of its stores: the version of each object at its first listing or opening, the bytes that it
 /// has read, and the first thing that went wrong below the engine.
@@ -31,6 +32,7 @@ pub(crate) struct Seen {
     error: Mutex<Option<Error>>,
     rows_error: Mutex<Option<Arc<DataFusionError>>>,
     given_up: AtomicBool,
+    footers: Footers,
 }
 
 impl Seen {
@@ -133,6 +135,21 @@ impl Observed {
         let message = format!("'{shown}' is damaged or cut short: it says that it has bytes {start}..{end} and ends at {size}");
         self.seen.check(Err(object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }))
     }
+
+    /// Refuses the footer of a Parquet file that says more than a reader may make room for.
+    async fn check_footer(&self, path: &Path, range: &Range<u64>, bytes: &[u8]) -> Result<()> {
+        let known = self.seen.size(path);
+        let Err(fault) = self.seen.footers.look(path, range, known, bytes) else { return Ok(()) };
+        // Values may look like the end of a file.
+        if known.is_none() {
+            let options = GetOptions { head: true, ..Default::default() };
+            if !footers::may_end(range, self.get_opts(path, options).await?.meta.size) {
+                return Ok(());
+            }
+        }
+        let message = format!("'{}': {}", shown(path.as_ref()), Error::from(fault).message());
+        self.seen.check(Err(object_store::Error::Generic { store: "forebay", source: Box::new(Error::corrupt(message)) }))
+    }
 }
 
 impl fmt::Display for Observed {
@@ -189,6 +206,9 @@ impl ObjectStore for Observed {
             self.check_range(location, last)?;
         }
         let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
+        for (range, bytes) in ranges.iter().zip(&parts) {
+            self.check_footer(location, range, bytes).await?;
+        }
         let bytes: usize = parts.iter().map(Bytes::len).sum();
         self.seen.count(bytes as u64);
         Ok(parts)
@@ -272,5 +292,26 @@ mod tests {
         assert_eq!(seen.bytes_read(), 100, "the rest is not asked for");
         observed.get_ranges(&path, &[0..10, 20..40]).await.unwrap();
         assert_eq!(seen.bytes_read(), 130);
+    }
+
+    #[tokio::test]
+    async fn values_that_look_like_the_end_of_a_file_are_none() {
+        let (memory, path) = (Arc::new(InMemory::new()), Path::from("a"));
+        // Four bytes of a footer that is none, its length, and the format's name; and more of the file.
+        let file = [&[0xff; 4][..], &[4, 0, 0, 0], b"PAR1", &[0; 20]].concat();
+        memory.put_opts(&path, PutPayload::from(file), PutOptions::default()).await.unwrap();
+        for is_listed in [false, true] {
+            let seen = Arc::new(Seen::default());
+            let observed = Observed::new(Arc::clone(&memory) as Arc<dyn ObjectStore>, Arc::clone(&seen));
+            if is_listed {
+                observed.get_opts(&path, GetOptions { head: true, ..Default::default() }).await.unwrap();
+            }
+            observed.get_ranges(&path, std::slice::from_ref(&(0..12))).await.unwrap();
+            assert!(seen.error().is_none(), "{:?}", seen.error());
+        }
+        let whole = [&[0xff; 4][..], &[4, 0, 0, 0], b"PAR1"].concat();
+        memory.put_opts(&path, PutPayload::from(whole), PutOptions::default()).await.unwrap();
+        let observed = Observed::new(memory, Arc::default());
+        observed.get_ranges(&path, std::slice::from_ref(&(0..12))).await.unwrap_err();
     }
 }

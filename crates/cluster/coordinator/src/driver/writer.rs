@@ -7,8 +7,8 @@ use std::time::Duration;
 use forebay_metadata::Metadata;
 use forebay_metrics::table;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
-use forebay_runtime::time::interval;
-use forebay_transport::unix_now;
+use forebay_runtime::time::{MissedTickBehavior, interval};
+use forebay_transport::{Seldom, unix_now};
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use super::queues::Job;
 use super::shared::Shared;
 use crate::decide::{Catalogue, Change, Checkpoint, Command, Event, Stored};
 
-/// How often the catalogue is read again while a write's outcome is not known.
+/// How often the catalogue is read again while a write's outcome is not known, and live workers are written again that were not.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// The kind of the checkpoint that holds the ids of live workers.
 pub(crate) const MEMBERS: &str = "members";
@@ -31,12 +31,14 @@ const ROUTES: &str = "routes";
 /// Writes one change after the other, first to the database, then to the state: whoever asked may be gone meanwhile, a
 /// change is always finished. Ends with an error when another coordinator has taken over.
 pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mpsc::Receiver<Job>) -> Error {
-    let mut reloads = interval(RELOAD_EVERY);
-    let mut uncertain = false;
+    let (mut reloads, mut failing) = (interval(RELOAD_EVERY), Seldom::default());
+    // As long as all goes well nobody waits for one: all those seconds would come at once.
+    reloads.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut uncertain, mut unwritten) = (false, None);
     loop {
         let job = tokio::select! {
             job = jobs.recv() => job,
-            _ = reloads.tick(), if uncertain => None,
+            _ = reloads.tick(), if uncertain || unwritten.is_some() => None,
         };
         let outcome = match job {
             Some(Job::Change(change, reply)) => {
@@ -51,10 +53,13 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
                 let _ = reply.send(answer.expect("a stored change is answered"));
                 outcome.map(|_| ())
             }
-            Some(Job::Remember(workers)) => put_members(&metadata, &workers).await,
+            Some(Job::Remember(workers)) => {
+                unwritten = Some(workers);
+                put_members(&metadata, &mut unwritten).await
+            }
             Some(Job::Checkpoint(checkpoint)) => put_placement(&metadata, &checkpoint).await,
             None if jobs.is_closed() => return Error::closed("the coordinator was shut down"),
-            None => Ok(()),
+            None => put_members(&metadata, &mut unwritten).await,
         };
         match outcome {
             Err(error) if error.kind() == ErrorKind::Closed => return error,
@@ -62,7 +67,9 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
             Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid) => {}
             Err(error) => {
                 table::COORDINATOR_METADATA_ERRORS.only().add(1);
-                warn!(%error, "metadata not written");
+                if let Some(times) = failing.happens(forebay_runtime::now()) {
+                    warn!(%error, times, "metadata not written");
+                }
                 uncertain = true;
             }
             Ok(()) => {}
@@ -135,10 +142,21 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
     Ok(Catalogue { mounts, pins, tables, tokens })
 }
 
-async fn put_members(metadata: &Metadata, workers: &[(WorkerId, String)]) -> Result<()> {
+/// Writes live workers, where there are some that are not written. They stay so where that fails: a coordinator that starts then would take those for
+/// lost that it does not know, though they answer from what they know, and temporary data with them.
+async fn put_members(metadata: &Metadata, unwritten: &mut Option<Vec<(WorkerId, String)>>) -> Result<()> {
+    let Some(workers) = unwritten.take() else { return Ok(()) };
     let ids: Vec<WorkerId> = workers.iter().map(|(worker, _)| *worker).collect();
-    metadata.put_checkpoint(MEMBERS, 0, &encode(&ids)).await?;
-    metadata.put_checkpoint(ADDRESSES, 0, &encode(&workers)).await
+    let mut written = metadata.put_checkpoint(MEMBERS, 0, &encode(&ids)).await;
+    if written.is_ok() {
+        written = metadata.put_checkpoint(ADDRESSES, 0, &encode(&workers)).await;
+    }
+    // What is too long is so the next time too.
+    if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::Invalid) {
+        *unwritten = Some(workers);
+    }
+    debug_assert!(written.is_err() || unwritten.is_none(), "what is written waits for nothing");
+    written
 }
 
 /// The workers that were live under the coordinator before, with their addresses, which are empty where they are not known.
@@ -185,7 +203,7 @@ mod tests {
         metadata.acquire_epoch().await.unwrap();
         assert!(load_members(&metadata).await.unwrap().is_empty());
         let [one, two] = [(WorkerId(1), "10.0.0.1:7000".to_string()), (WorkerId(2), "10.0.0.2:7000".to_string())];
-        put_members(&metadata, &[one.clone(), two]).await.unwrap();
+        put_members(&metadata, &mut Some(vec![one.clone(), two])).await.unwrap();
         let (_, ids) = metadata.checkpoint(MEMBERS).await.unwrap().unwrap();
         assert_eq!(decode::<Vec<WorkerId>>(&ids).unwrap(), [WorkerId(1), WorkerId(2)], "as they were written always");
         let others = Vec::from([WorkerId(1), WorkerId(3)]);
@@ -193,6 +211,23 @@ mod tests {
         assert_eq!(load_members(&metadata).await.unwrap(), [one.clone(), (WorkerId(3), String::new())]);
         metadata.put_checkpoint(ADDRESSES, 0, b"of another version").await.unwrap();
         assert_eq!(load_members(&metadata).await.unwrap(), [(WorkerId(1), String::new()), (WorkerId(3), String::new())]);
+        metadata.close().await;
+    }
+
+    #[tokio::test]
+    async fn members_that_were_not_written_are_so_when_the_database_takes_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
+        let members = vec![(WorkerId(1), "10.0.0.1:7000".to_string())];
+        let mut unwritten = Some(members.clone());
+        let away = Metadata::open(&url).await.unwrap();
+        away.close().await;
+        put_members(&away, &mut unwritten).await.unwrap_err();
+        assert_eq!(unwritten, Some(members.clone()), "or the next coordinator would not know of the last who came");
+        let metadata = Metadata::open(&url).await.unwrap();
+        metadata.acquire_epoch().await.unwrap();
+        put_members(&metadata, &mut unwritten).await.unwrap();
+        assert_eq!((unwritten, load_members(&metadata).await.unwrap()), (None, members));
         metadata.close().await;
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forebay_block_store::SegmentSpec;
 use forebay_placement::FormRoom;
+use forebay_transport::caught_future;
 use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 
 use super::Forms;
@@ -31,7 +32,10 @@ impl Forms {
         };
         loop {
             let job = self.wishes.next().await;
-            let (outcome, cells) = self.make_form(&decoder, &job).await;
+            let (outcome, cells) = caught_future(self.make_form(&decoder, &job)).await.unwrap_or_else(|| {
+                tracing::error!(key = %job.version.key, "the making of a column failed by a defect");
+                (Outcome::Never, vec![job.id])
+            });
             self.wishes.ended(job, outcome, &cells);
         }
     }

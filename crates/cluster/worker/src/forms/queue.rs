@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use forebay_protocol::ROW_COLUMNS_MAX;
 use forebay_types::{Cell, ObjectVersion, OperationId, SegmentId};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -37,9 +38,10 @@ pub(super) struct Wishes {
 struct State {
     wishes: LruCache<SegmentId, Wish>,
     line: VecDeque<Job>,
-    /// By the id of the object's first segment.
-    made: LruCache<SegmentId, Vec<SegmentId>>,
-    /// The columns that the last operation has asked for, by the object's first segment and the row group.
+    /// By the id of the object's first segment. Of a large object there may be millions.
+    made: LruCache<SegmentId, BTreeSet<SegmentId>>,
+    /// The columns that the last operation has asked for, the first [`ROW_COLUMNS_MAX`] of them, by the object's first segment and
+    /// the row group.
     together: LruCache<(SegmentId, u32), (OperationId, BTreeSet<u32>)>,
 }
 
@@ -85,8 +87,7 @@ impl Default for Wishes {
 impl State {
     fn made_of(&mut self, version: &ObjectVersion, segments: &[SegmentId]) {
         let object = version.form().map_or_else(|| version.clone(), |(version, _)| version);
-        let made = self.made.get_or_insert_mut(SegmentId::of(&object, 0), Vec::new);
-        made.extend(segments.iter().filter(|segment| !made.contains(segment)).copied().collect::<Vec<_>>());
+        self.made.get_or_insert_mut(SegmentId::of(&object, 0), BTreeSet::new).extend(segments);
     }
 }
 
@@ -100,7 +101,10 @@ impl Wishes {
             *by = operation;
             columns.clear();
         }
-        columns.insert(cell.column);
+        // Nothing of what is asked for needs to exist.
+        if columns.len() < ROW_COLUMNS_MAX {
+            columns.insert(cell.column);
+        }
     }
 
     /// The columns of the cell's row group that the last operation has asked for, this one among them.
@@ -203,7 +207,7 @@ impl Wishes {
     }
 
     /// The cells that were made of the object whose first segment this is; they are forgotten here.
-    pub(super) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
+    pub(super) fn take_cells(&self, first: SegmentId) -> BTreeSet<SegmentId> {
         self.state.lock().made.pop(&first).unwrap_or_default()
     }
 }
@@ -226,6 +230,19 @@ mod tests {
         assert_eq!(forms.together(&version, cell(5)), BTreeSet::from([1, 5]));
         assert_eq!(forms.together(&version, cell(0)), BTreeSet::from([0]), "asked for by another one");
         assert_eq!(forms.together(&version, Cell { row_group: 4, column: 1 }), BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn an_operation_that_asks_for_every_column_is_remembered_by_so_many() {
+        let forms = Wishes::default();
+        let version = ObjectVersion { mount: MountId(1), key: Key::new("a").unwrap(), tag: VersionTag::etag("\"t\""), size: 9 };
+        let cell = |column| Cell { row_group: 3, column };
+        (0..5_000).for_each(|column| forms.asked(OperationId(1), &version, cell(column)));
+        assert_eq!(forms.together(&version, cell(0)).len(), ROW_COLUMNS_MAX);
+        assert_eq!(forms.together(&version, cell(4_999)), BTreeSet::from([4_999]), "for itself");
+        forms.asked(OperationId(2), &version, cell(4_999));
+        forms.asked(OperationId(2), &version, cell(1));
+        assert_eq!(forms.together(&version, cell(1)), BTreeSet::from([1, 4_999]), "the next one is known from its first on");
     }
 
     #[test]

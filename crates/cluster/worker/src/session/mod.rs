@@ -162,7 +162,7 @@ impl Session for WorkerSession {
         match notice {
             Ok(DataNotice::Unpin { pins, counts }) => {
                 self.pins.release(&pins);
-                self.rooms.reads.count_in_place(&counts);
+                self.rooms.reads.count_in_place(&self.may_have_made(counts));
             }
             Ok(DataNotice::Ended { operation }) => self.rooms.origin.claims.ended(operation),
             Err(error) => tracing::warn!(peer = self.peer.address, %error, "unreadable notice"),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_protocol::{DataRequest, DraftCall, PutCondition, WantedRecords, WantedRows, WorkerReport};
+use forebay_protocol::{DataRequest, DraftCall, InPlaceCount, PutCondition, WantedRecords, WantedRows, WorkerReport};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
@@ -42,6 +42,15 @@ impl WorkerSession {
             return Ok(());
         }
         self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
+    }
+
+    /// Of reads in place that a client tells of those of mounts that it may read: what numbers segments have is told to everybody.
+    pub(super) fn may_have_made(&self, mut counts: Vec<InPlaceCount>) -> Vec<InPlaceCount> {
+        if !self.peer.caller.is_unlimited() {
+            let may = |mount: MountId| self.may_quietly(|| Need::read(Place::Mount(mount))).is_ok();
+            counts.retain(|count| self.rooms.signals.popularity.mount(count.segment).is_none_or(may));
+        }
+        counts
     }
 
     /// `Denied` where an object that is written changes what the manifests of a dataset order of its replicas, or gives up what was

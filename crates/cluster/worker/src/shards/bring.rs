@@ -238,9 +238,9 @@ impl Shards {
     }
 }
 
-/// Shards that made room, and the folders that their files are in.
+/// Shards that made room, or whose dataset is gone, and the folders that their files are in.
 #[must_use]
-pub(super) struct Gone(Vec<(Option<Arc<Served>>, PathBuf)>);
+pub(super) struct Gone(pub(super) Vec<(Option<Arc<Served>>, PathBuf)>);
 
 impl Gone {
     /// Removes the files, of which there may be gigabytes: no question waits for that.
@@ -254,7 +254,7 @@ impl Gone {
                 remove(&folder)
             })
         };
-        aside("making room for a shard", removing).await
+        aside("removing files of shards", removing).await
     }
 }
 

@@ -12,6 +12,7 @@ use forebay_types::{Key, MountId, Result};
 use lru::LruCache;
 use parking_lot::Mutex;
 
+use super::bring::Gone;
 use super::served::Served;
 use super::{Asked, Known, Manifest, Shards};
 use crate::origin::MountDoor;
@@ -126,36 +127,44 @@ impl Shards {
         let there = self.read_manifest(&door, &id.folder, id.manifest).await?;
         if there.is_none_or(|there| there.id.tag != id.tag) {
             self.known.forget(|known| known.is_or_was(latest));
-            self.let_go(id.mount, &id.folder, |log| latest.has_log(log));
+            self.let_go(id.mount, &id.folder, |log| latest.has_log(log)).removed().await?;
         }
         Ok(())
     }
 
     /// Lets the shards go that a dataset had which is gone: what they have read of its logs is nothing to one that is put back in its place.
-    fn let_go(&self, mount: MountId, folder: &Key, has_log: impl Fn(&str) -> bool) {
+    pub(super) fn let_go(&self, mount: MountId, folder: &Key, has_log: impl Fn(&str) -> bool) -> Gone {
         let name = folder.as_str().trim_end_matches('/');
         let is_its = |place: &LogPlace| place.folder == name && has_log(&place.log);
         let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_its));
         let mut served = self.served.lock();
-        let gone: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
-        for id in gone {
-            served.remove(&id);
-            if let Err(error) = self.kept.forget(id) {
-                tracing::warn!(%folder, %error, "files stay of a shard whose dataset is gone");
+        let ids: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
+        let mut gone = Gone(Vec::new());
+        for id in ids {
+            let shard = served.remove(&id);
+            match self.kept.put_aside(id) {
+                Ok(aside) => gone.0.push((shard, aside)),
+                Err(error) => tracing::warn!(%folder, %error, "files stay of a shard whose dataset is gone"),
             }
         }
         drop(served);
         let mut far = self.far.lock();
-        let gone: Vec<u128> = far.iter().filter(|(_, far)| is_gone(&far.served)).map(|(id, _)| *id).collect();
-        for id in gone {
+        let ids: Vec<u128> = far.iter().filter(|(_, far)| is_gone(&far.served)).map(|(id, _)| *id).collect();
+        for id in ids {
             far.pop(&id);
         }
+        gone
     }
 
     /// The dataset in a folder is gone.
     pub(crate) fn forget_folder(&self, mount: MountId, folder: &Key) {
         self.known.forget(|known| known.id.mount == mount && known.id.folder == *folder);
-        self.let_go(mount, folder, |_| true);
+        let gone = self.let_go(mount, folder, |_| true);
+        self.background.spawn(async move {
+            if let Err(error) = gone.removed().await {
+                tracing::debug!(%error, "files of a dataset that is gone stay until the next start");
+            }
+        });
     }
 
     async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {

@@ -205,7 +205,7 @@ fn manifest_at(key: &Key) -> Result<Option<(Key, u64)>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use forebay_coordinator::CoordinatorSettings;
@@ -306,7 +306,11 @@ mod tests {
         assert_eq!((shards.latest_known(&opened).id.manifest, by()), (3, 2), "nobody waits for the last ones");
         place(shards, &last).await;
         assert_eq!(by(), 3);
-        shards.forget_folder(mount, &first.folder);
+        let gone = shards.let_go(mount, &first.folder, |_| true);
         assert!(shards.served.lock().is_empty(), "what a dataset had that is gone answers nobody");
+        let aside: Vec<PathBuf> = gone.0.iter().map(|(_, folder)| folder.clone()).collect();
+        assert!(!aside.is_empty() && aside.iter().all(|folder| folder.exists()), "no get waits until gigabytes are removed");
+        gone.removed().await.unwrap();
+        assert!(!aside.iter().any(|folder| folder.exists()));
     }
 }

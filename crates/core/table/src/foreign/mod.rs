@@ -1,11 +1,13 @@
 //! Pages of Parquet files, checked by their headers before a decoder sees them: it makes room for what a header says, and a file of
 //! 3 KiB can say that it takes 32 GiB.
+//! So is the footer, before a library reads it.
 //!
 //! Only headers are read, and how many lengths text in a delta encoding says that it has. What is compressed is told, so that whoever knows
 //! its codec can see whether it becomes as many bytes as it says. Values are the decoder's to check.
 
 mod copies;
 mod deltas;
+mod footer;
 mod header;
 mod rows;
 mod runs;
@@ -20,6 +22,7 @@ use forebay_types::{Error, format_bytes};
 
 pub use copies::ParquetCopies;
 pub use deltas::ParquetText;
+pub use footer::check_parquet_footer;
 use header::{Deltas, Header, Page, Values};
 use thrift::{Broken, Reader};
 

@@ -7,7 +7,13 @@ const DEPTH_MAX: u32 = 16;
 /// Types of fields.
 pub(super) const TRUE: u8 = 1;
 pub(super) const FALSE: u8 = 2;
+pub(super) const TINY: u8 = 3;
+pub(super) const SHORT: u8 = 4;
 pub(super) const NUMBER: u8 = 5;
+pub(super) const LONG: u8 = 6;
+pub(super) const DOUBLE: u8 = 7;
+pub(super) const BINARY: u8 = 8;
+pub(super) const LIST: u8 = 9;
 pub(super) const STRUCT: u8 = 12;
 
 /// Why no value is read.
@@ -62,20 +68,16 @@ impl<'a> Reader<'a> {
         match kind {
             // What is true or false stands in the type.
             TRUE | FALSE => Ok(()),
-            3 => self.byte().map(drop),
-            4..=6 => self.unsigned().map(drop),
-            7 => self.pass(8),
-            8 => {
+            TINY => self.byte().map(drop),
+            SHORT..=LONG => self.unsigned().map(drop),
+            DOUBLE => self.pass(8),
+            BINARY => {
                 let length = self.unsigned()?;
                 self.pass(length)
             }
-            9 | 10 => {
-                let head = self.byte()?;
-                let count = match head >> 4 {
-                    15 => self.unsigned()?,
-                    few => u64::from(few),
-                };
-                self.skip_all(count, &[head & 15], depth)
+            LIST | 10 => {
+                let (count, kind) = self.list()?;
+                self.skip_all(count, &[kind], depth)
             }
             11 => match self.unsigned()? {
                 0 => Ok(()),
@@ -105,6 +107,16 @@ impl<'a> Reader<'a> {
             return Err(Broken::Cut);
         }
         (0..count).try_for_each(|_| kinds.iter().try_for_each(|kind| self.skip_within(*kind, depth)))
+    }
+
+    /// What stands before the values of a list: how many they are, and their type.
+    pub(super) fn list(&mut self) -> Read<(u64, u8)> {
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.unsigned()?,
+            few => u64::from(few),
+        };
+        Ok((count, head & 15))
     }
 
     /// Bytes that were not read.

@@ -203,7 +203,7 @@ impl Backend for Objects {
                 offset: after.filter(|_| token.is_none()).map(|after| self.bucket.full_key(&behind(prefix, folders, after))),
                 delimiter: folders.then_some("/".into()),
                 max_keys: Some((limit - have).min(PAGE_MAX)),
-                page_token: token,
+                page_token: token.clone(),
                 ..Default::default()
             };
             let page = self.pages.list_paginated(Some(full_prefix.as_str()).filter(|prefix| !prefix.is_empty()), options).await;
@@ -218,6 +218,10 @@ impl Backend for Objects {
                 listing.folders.extend(folder.filter(|folder| after.is_none_or(|after| folder > after)));
             }
             let Some(next) = page.page_token else { return Ok(listing) };
+            if token.as_ref() == Some(&next) {
+                let path = self.path(prefix.as_str());
+                return Err(Error::internal(format!("{path}: {}'s listing goes on where it was", self.service)));
+            }
             token = Some(next);
         }
     }

@@ -44,8 +44,9 @@ impl S3 {
             self.append(&mut listing, &page, after)?;
             token = match (page.truncated, page.token) {
                 (false, _) => return Ok(listing),
-                (true, Some(token)) => Some(token),
-                (true, None) => {
+                // One that goes on where it was would never end.
+                (true, Some(next)) if token.as_ref() != Some(&next) => Some(next),
+                (true, _) => {
                     return Err(Error::internal(format!(
                         "{}: the server's listing goes on, but doesn't say where",
                         self.path(prefix.as_str())

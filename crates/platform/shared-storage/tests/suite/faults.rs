@@ -192,29 +192,41 @@ async fn a_dropped_body_stops_the_transfer() {
     assert!(lab.server().counters().bytes_out < 32 << 20, "{:?}", lab.server().counters());
 }
 
-/// A server that refuses each write by its head, and hangs up while the body is on its way. With how many it has refused.
-async fn refusing_early() -> (String, Arc<AtomicUsize>) {
+/// A server that answers each request by its head, the same all the time, and hangs up, though a body may be on its way. With how many it has
+/// answered.
+async fn answering(status: &'static str, says: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let refused = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&refused);
+    let answered = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&answered);
     tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
             let mut some = [0; 4096];
             if socket.read(&mut some).await.is_ok_and(|read| read > 0) {
                 count.fetch_add(1, SeqCst);
-                let says = "<Error><Code>PreconditionFailed</Code><Message>it is there</Message></Error>";
-                let head = format!("HTTP/1.1 412 Precondition Failed\r\nContent-Length: {}\r\n\r\n", says.len());
+                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", says.len());
                 let _ = socket.write_all(format!("{head}{says}").as_bytes()).await;
             }
         }
     });
-    (endpoint, refused)
+    (endpoint, answered)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listing_that_goes_on_where_it_was_has_an_end() {
+    let page =
+        "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+    let (endpoint, _) = answering("200 OK", page).await;
+    let storage = open("s3://lake", options(&endpoint), patient());
+    let listed = tokio::time::timeout(Duration::from_secs(10), storage.list(&key(""), false, None, 10)).await;
+    let error = listed.expect("it is not asked for ever").unwrap_err();
+    assert!(error.kind() == ErrorKind::Internal && error.message().contains("doesn't say where"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_server_says_before_it_hangs_up_is_heard() {
-    let (endpoint, refused) = refusing_early().await;
+    let says = "<Error><Code>PreconditionFailed</Code><Message>it is there</Message></Error>";
+    let (endpoint, refused) = answering("412 Precondition Failed", says).await;
     let storage = open("s3://lake", options(&endpoint), patient());
     let data = pattern(8 << 20);
     for tries in 1..=10 {

@@ -153,9 +153,11 @@ impl ChunkReader for Part {
 #[cfg(test)]
 mod tests {
     use arrow_array::{FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
+    use forebay_table::check_parquet_footer;
     use forebay_types::ErrorKind;
     use parquet::arrow::ArrowWriter;
     use parquet::basic::{Compression, Encoding};
+    use parquet::file::FOOTER_SIZE;
     use parquet::file::metadata::ParquetMetaDataReader;
     use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
@@ -181,6 +183,9 @@ mod tests {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let file = Bytes::from(file);
+        let tail = file.len() - FOOTER_SIZE;
+        let length = u32::from_le_bytes(file[tail..tail + 4].try_into().unwrap()) as usize;
+        check_parquet_footer(&file[tail - length..tail]).unwrap();
         let footer = Arc::new(ParquetMetaDataReader::new().parse_and_finish(&file).unwrap());
         let (start, length) = footer.row_group(0).column(column).byte_range();
         let raw = file.slice(start as usize..(start + length) as usize);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_placement::{FormCandidate, FormCosts, form_pays};
+use forebay_table::check_parquet_footer;
 use forebay_types::{Cell, Error, ObjectVersion, Result, SEGMENT_BYTES};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
@@ -80,6 +81,7 @@ impl Forms {
         let start = tail_at.checked_sub(len).filter(|_| !tail.is_encrypted_footer() && len <= FOOTER_BYTES_MAX);
         let start = start.ok_or_else(|| corrupt(&"its footer is encrypted or out of place"))?;
         let bytes: Bytes = self.gather(door, version, start..tail_at).await?;
+        check_parquet_footer(&bytes).map_err(|fault| corrupt(&Error::from(fault)))?;
         let footer = ParquetMetaDataReader::decode_metadata(&bytes).map_err(|error| corrupt(&error))?;
         let footer = Arc::new(footer);
         self.footers.put(version, &footer);

@@ -1,7 +1,7 @@
 //! What other workers say of logs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use forebay_shard_store::LogPlace;
@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 
 /// Logs of which something is remembered, at most.
 const LOGS_MAX: usize = 10_000;
+/// Objects on their way and records that these change, of all logs together, at most: a few tens of MiB.
+const COMING_MAX: usize = 2 << 20;
 /// How long an object that was announced is waited for. Whoever writes it has given up by then, or tells that it came.
 pub(in crate::shards) const COMING_FOR: Duration = Duration::from_secs(120);
 
@@ -24,6 +26,8 @@ pub(in crate::shards) struct Told {
     last: AtomicU64,
     /// The last word on all logs.
     of_all: AtomicU64,
+    /// What is on its way is no more than this, counted as [`COMING_MAX`] is; changed under the lock of the logs.
+    coming: AtomicUsize,
     /// Objects may be on their way until then that were announced before this worker heard.
     unheard_until: Mutex<Option<Instant>>,
 }
@@ -40,6 +44,13 @@ struct Coming {
     /// Hashes of the keys that it changes.
     records: HashSet<u64>,
     until: Instant,
+}
+
+impl Coming {
+    /// As much as it counts where all of them are bounded.
+    fn counted(&self) -> usize {
+        1 + self.records.len()
+    }
 }
 
 /// What had been said when somebody looked into a log; those that are greater were said later.
@@ -60,6 +71,7 @@ impl Told {
         // Made before the lock that each get takes: there may be thousands.
         let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
         let mut logs = self.logs.lock();
+        self.make_room_for(&mut logs, coming.counted(), now);
         let log = self.of(&mut logs, (mount, place), now);
         // What nobody said of that it is there, and which does not come any more.
         while log.coming.first_key_value().is_some_and(|(_, first)| first.until <= now) {
@@ -151,6 +163,27 @@ impl Told {
             self.make_room(logs, now);
         }
         logs.entry(log).or_default()
+    }
+
+    /// Counts what is about to be on its way, where there is room for it. Whoever announces ever more takes no more memory: what was announced is
+    /// forgotten then, and any record may be changed by it.
+    fn make_room_for(&self, logs: &mut HashMap<Name, Of>, more: usize, now: Instant) {
+        let counted = self.coming.load(Ordering::Relaxed) + more;
+        if counted <= COMING_MAX {
+            self.coming.store(counted, Ordering::Relaxed);
+            return;
+        }
+        // Some have come since they were counted, or don't come any more.
+        logs.values_mut().for_each(|log| log.coming.retain(|_, coming| now < coming.until));
+        let mut left: usize = logs.values().flat_map(|log| log.coming.values()).map(Coming::counted).sum();
+        // With less room all would be gone through soon again.
+        if left > COMING_MAX / 2 {
+            logs.values_mut().for_each(|log| log.coming.clear());
+            self.anything();
+            left = 0;
+        }
+        assert!(left <= COMING_MAX / 2, "{left} that are on their way leave room for others");
+        self.coming.store(left + more, Ordering::Relaxed);
     }
 
     /// What is forgotten is looked for in shared storage, in all logs: one that is not known here has the word of one of which nobody ever said
@@ -311,5 +344,19 @@ mod tests {
         }
         assert!(!told.logs.lock().contains_key(&(MOUNT, place(0))), "too many came since");
         assert!(may());
+    }
+
+    #[test]
+    fn whoever_announced_ever_more_records_of_a_log_took_ever_more_memory() {
+        let told = Told::default();
+        let counted = || told.logs.lock().values().flat_map(|log| log.coming.values()).map(Coming::counted).sum::<usize>();
+        let records = |round: u64| (0..8_000_u64).map(|record| round << 32 | record).collect::<Vec<_>>();
+        let may = |record| told.may_change_at(forebay_runtime::now(), &(MOUNT, place(0)), 1, &[record]);
+        for round in 0..300 {
+            told.coming(MOUNT, &place(0).key(1 + round % 3).unwrap(), records(round));
+            assert!(counted() <= COMING_MAX, "in round {round}");
+            assert!(may(round << 32), "what is announced may change");
+        }
+        assert!(may(u64::MAX), "and any other record since something was forgotten");
     }
 }

@@ -2,6 +2,7 @@
 //! without a row does not compile.
 
 mod blocks;
+mod counts;
 mod orders;
 mod table;
 mod takes;
