@@ -17,7 +17,7 @@ pub(crate) const TIMEOUT_PATTERN: &str = "^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)$";
 pub(crate) const PATH_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/|$)";
 /// How long an answer may take where a request does not say it, and at most.
 const TIMEOUT: Duration = Duration::from_secs(60);
-const TIMEOUT_MAX: Duration = Duration::from_secs(300);
+pub(crate) const TIMEOUT_MAX: Duration = Duration::from_secs(300);
 
 /// The parameters of a request; 400 where one is missing, unknown, there twice or not what it has to be.
 pub(crate) struct Asked<T>(pub(crate) T);

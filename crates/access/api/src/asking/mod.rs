@@ -6,6 +6,6 @@ pub(crate) mod lines;
 mod own;
 mod places;
 
-pub(crate) use asked::{Asked, PATH_PATTERN, TIMEOUT_PATTERN, Timeout, from_text};
+pub(crate) use asked::{Asked, PATH_PATTERN, TIMEOUT_MAX, TIMEOUT_PATTERN, Timeout, from_text};
 pub(crate) use own::OwnCluster;
 pub(crate) use places::{Place, Places, PlacesMax};

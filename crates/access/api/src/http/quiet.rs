@@ -9,8 +9,11 @@ use std::time::Duration;
 use forebay_runtime::time::{Sleep, instant, sleep};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// So long: more than any answer takes to its last byte.
+use crate::asking::TIMEOUT_MAX;
+
+/// So long: more than any answer takes to its first byte, of which nothing is seen here while it is worked on.
 const QUIET_MAX: Duration = Duration::from_secs(600);
+const _: () = assert!(QUIET_MAX.as_secs() > TIMEOUT_MAX.as_secs(), "who waits for an answer is no connection that nobody uses");
 
 /// A connection that ends so.
 #[derive(Debug)]
