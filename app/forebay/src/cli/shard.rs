@@ -67,7 +67,8 @@ Tests are joined by `and` and `or`, of which `and` binds first, with `not` and p
 holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by suffix, what is
 in it, regular expression or in any case, and 16 deep in others.
 A value is bare up to ` and ` or ` or ` (in parentheses up to their end, in a list to the comma), in quotes
-('it''s'), or bytes as x'00ff'. One that begins with = < > or ~ wants quotes.";
+('it''s'), or bytes as x'00ff'. One that begins with = < > or ~ wants quotes. So does a column with a space, a
+quote or one of = < > ~ ^ * in its name, and those are double: \"unit price\" > 5.";
 
 /// What a program writes.
 const OPERATIONS: &str = "Operations:

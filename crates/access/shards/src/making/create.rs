@@ -18,6 +18,9 @@ use crate::open::{below, latest_manifest, read_manifest};
 use crate::orders::millis;
 use crate::refresh::{Sources, check_from, store_keys};
 
+/// The highest number that the logs of a dataset go on behind.
+const NUMBER_MAX: u64 = 5_000_000_000;
+
 /// A dataset on its way: its shards are stored one by one, and it is there once its manifest is.
 pub struct Creating {
     client: Client,
@@ -137,7 +140,8 @@ impl Creating {
             while let Some(merged) = self.merged_as(number).await? {
                 (number, orders) = (number + 1, merged.orders);
             }
-            before.seal().await?;
+            let first = first_behind(before.seal().await?);
+            dataset.shards.iter_mut().for_each(|shard| shard.log_from = first);
         }
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         dataset.orders = orders;
@@ -175,4 +179,11 @@ impl Creating {
     fn too_late(&self) -> Error {
         Error::conflict(format!("{}: somebody else made a dataset here meanwhile", self.path))
     }
+}
+
+/// The number of the first object of a log, by the highest of those before it: what somebody has read of the dataset that is replaced has no
+/// version of the next one, and is not taken for what is there now.
+fn first_behind(last: u64) -> u64 {
+    // Such a number is nobody's who counts, and its log is replaced as what is damaged is: names have room for ten digits.
+    if last < NUMBER_MAX { last + 1 } else { 1 }
 }

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
-use forebay_shard_store::{Condition, Literal, Store};
+use forebay_shard_store::{ChangeIf, Condition, Literal, Store};
 use forebay_shards::Shards;
 use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::{Value as Json, json};
 
 use crate::bed::{Bed, RECORDS, path, store};
+use crate::changing::changes::{literal, put, record};
 
 fn conditions() -> Vec<Json> {
     vec![
@@ -143,6 +144,27 @@ async fn a_dataset_is_replaced_as_a_whole() {
     }
     let none = Shards::open(&bed.client, &path("nothing.shards")).await.err().unwrap();
     assert_eq!(none.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_read_of_a_dataset_that_is_replaced_is_no_version_of_the_next_one() {
+    let bed = Bed::start(1).await;
+    let before = bed.create("orders.shards", 2, vec![0.5]).await;
+    put(&before, 5, "changed").await.unwrap();
+    // One that was changed, and one that is as it was made.
+    let mut read = Vec::new();
+    for key in [5, 6] {
+        read.push((key, before.get_versioned(&literal(key)).await.unwrap().version));
+    }
+    store(&bed.client, &path("orders.shards"), 3, vec![0.5], true, bed.folder()).await.unwrap();
+    let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    for (key, version) in read {
+        let error = after.put(&record(key, "by its version"), ChangeIf::Version(version)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        let now = after.get_versioned(&literal(key)).await.unwrap().version;
+        assert!(now > version, "{now} is above {version}");
+        after.put(&record(key, "by its version"), ChangeIf::Version(now)).await.unwrap();
+    }
 }
 
 /// Whoever may write below a mount does not fill the memory of who opens a dataset there.

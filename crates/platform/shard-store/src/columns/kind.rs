@@ -90,6 +90,7 @@ impl ColumnKind {
                 text::parse_timestamp(text, self.digits()).map(Value::Timestamp)
             }
             (_, Literal::Text(text)) => self.number(text.trim()),
+            (Self::Decimal(_), Literal::Number(number)) => self.number(&text::without_exponent(&number.to_string())),
             (_, Literal::Number(number)) => self.number(&number.to_string()),
             _ => None,
         };
@@ -192,6 +193,16 @@ mod tests {
                 let literal = Literal::from_json(&json).unwrap();
                 assert_eq!(kind.value(&literal).unwrap(), Value::Decimal(value), "{json} of scale {scale}");
             }
+        }
+        let number =
+            |json: &str| ColumnKind::Decimal(10).value(&Literal::from_json(&serde_json::from_str(json).unwrap()).unwrap());
+        for (json, value) in
+            [("0.0000000003", 3), ("3e-10", 3), ("-1.25e-7", -1250), ("0.00001", 100_000), ("0.0", 0), ("-0.0", 0)]
+        {
+            assert_eq!(number(json).unwrap(), Value::Decimal(value), "{json}");
+        }
+        for wrong in ["1e-11", "1.25e-10", "100000000000000000001"] {
+            assert!(number(wrong).is_err(), "{wrong}");
         }
         assert_eq!(ColumnKind::Decimal(2).json(&Value::Decimal(-105)), serde_json::json!(-1.05));
         assert_eq!(ColumnKind::Decimal(8).json(&Value::Decimal(1)), "0.00000001");

@@ -81,6 +81,20 @@ pub(super) fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
+/// A number of JSON, where one that is small is written with an exponent, without it: `1.5e-7` as `0.00000015`. A large one stays as it is:
+/// it was perhaps a whole number, of which the last digits are lost.
+pub(super) fn without_exponent(number: &str) -> String {
+    let small = number.split_once("e-").and_then(|(digits, places)| Some((digits, places.parse::<usize>().ok()?)));
+    // No number of 64 bits is smaller.
+    let Some((digits, places @ 1..=400)) = small else { return number.to_string() };
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.len() != 1 {
+        return number.to_string();
+    }
+    format!("{sign}0.{}{whole}{fraction}", "0".repeat(places - 1))
+}
+
 pub(super) fn format_decimal(value: i128, scale: u8) -> String {
     let digits = format!("{:0>width$}", value.unsigned_abs(), width = usize::from(scale) + 1);
     let (whole, fraction) = digits.split_at(digits.len() - usize::from(scale));
@@ -124,5 +138,23 @@ mod tests {
         assert_eq!(parse_decimal("12", 2), Some(1200));
         assert_eq!(parse_decimal("12.3400", 2), Some(1234));
         assert_eq!((parse_decimal("12.345", 2), parse_decimal("1e5", 2), parse_decimal(".", 2)), (None, None, None));
+    }
+
+    #[test]
+    fn small_numbers_lose_their_exponents() {
+        for (number, text) in [
+            ("1e-10", "0.0000000001"),
+            ("-1.5e-7", "-0.00000015"),
+            ("5e-1", "0.5"),
+            ("0.5", "0.5"),
+            ("-12", "-12"),
+            ("1e20", "1e20"),
+            ("1e-", "1e-"),
+            ("15e-7", "15e-7"),
+            ("1e-0", "1e-0"),
+            ("1e-999999999", "1e-999999999"),
+        ] {
+            assert_eq!(without_exponent(number), text, "{number}");
+        }
     }
 }
