@@ -37,7 +37,7 @@ fn is_of_extraction(error: &DataFusionError) -> bool {
 }
 
 /// The plan that the engine makes. What is large takes long, and its turn where others have their statements planned as well.
-async fn attempt(
+pub(super) async fn attempt(
     engine: &Engine,
     state: &SessionState,
     logical: &LogicalPlan,
