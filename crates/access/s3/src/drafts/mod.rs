@@ -215,6 +215,7 @@ impl Completing<'_> {
         }
         // Not before it is remembered: who asks meanwhile finds one or the other.
         let gone = self.drafts.uploads.lock().remove(&self.id);
+        debug_assert!(gone.as_ref().is_none_or(|draft| draft.completing), "who ends an upload has begun to");
         drop(gone);
     }
 }
