@@ -179,16 +179,17 @@ async fn a_worker_that_is_killed_fails_calls_at_once() {
     use_ring(&beside, &nodes).await;
     let calling = tokio::spawn(async move {
         loop {
-            if let Err(error) = nodes.put("/tmp/k", "v").await {
-                return error;
+            match nodes.delete("/tmp/none", false).await {
+                Err(error) if error.kind == NodeErrorKind::NotFound => {}
+                ended => return ended.unwrap_err(),
             }
         }
     });
     tokio::time::sleep(Duration::from_millis(50)).await;
     let _folder = beside.kill();
     let error = tokio::time::timeout(Duration::from_secs(5), calling).await.expect("nothing hangs").unwrap();
-    // Its coordinator is gone with it, so that nobody says that it is lost.
-    assert_eq!(error.kind, NodeErrorKind::Retry, "{error}");
+    // It may be done, and is not made again: of a put it would be asked what became of it for as long as calls are tried.
+    assert_eq!(error.kind, NodeErrorKind::DataLost, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
