@@ -3,7 +3,7 @@
 use datafusion::arrow::array::DictionaryArray;
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
