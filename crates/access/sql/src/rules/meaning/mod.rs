@@ -9,6 +9,7 @@
 mod alike;
 mod compared;
 mod needless_sorts;
+mod none;
 mod null_within;
 mod one_group;
 mod one_row;
@@ -25,7 +26,11 @@ type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
     let before: [Analyzing; 3] = [Arc::new(one_row::OneRow), Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
-    let behind: [Analyzing; 3] =
-        [Arc::new(NullWithin { chosen: false }), Arc::new(one_group::OneGroup), Arc::new(compared::Compared)];
+    let behind: [Analyzing; 4] = [
+        Arc::new(NullWithin { chosen: false }),
+        Arc::new(one_group::OneGroup),
+        Arc::new(compared::Compared),
+        Arc::new(none::NoneIsNull),
+    ];
     before.into_iter().chain(rules.iter().map(Arc::clone)).chain(behind).collect()
 }

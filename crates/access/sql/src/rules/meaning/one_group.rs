@@ -75,7 +75,7 @@ fn has_one_row(of: &Subquery) -> bool {
     !of.outer_ref_columns.is_empty() && takes_all(&of.subquery)
 }
 
-fn takes_all(plan: &LogicalPlan) -> bool {
+pub(super) fn takes_all(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(of) => takes_all(&of.input),
         LogicalPlan::SubqueryAlias(of) => takes_all(&of.input),

@@ -67,6 +67,25 @@ async fn a_value_that_is_one_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_value_of_which_there_is_none_is_null() {
+    let lake = lake().await;
+    for (condition, rows) in [
+        ("(select count(*) from '/lake/t.parquet' t where t.k = o.n group by t.k) is null", "3"),
+        ("coalesce((select 5 from d where d.id = o.n), 7) = 7", "3"),
+        ("(select count(*) from '/lake/t.parquet' t where t.k = o.n) is null", ""),
+        ("(select count(*) from '/lake/t.parquet' t where t.k > 2 group by t.k) is null", "1\n2\n3"),
+        ("(select d.id from d where d.id = 2) = o.n", "2"),
+    ] {
+        let sql = format!("select o.n from (values (1), (2), (3)) o(n) where {condition} order by o.n");
+        assert_eq!(lake.rows(&sql).await, rows, "{condition}");
+    }
+    let none = "select coalesce((select count(*) from '/lake/t.parquet' t where t.k > 2 group by t.k), -1)";
+    assert_eq!(lake.rows(none).await, "-1");
+    let made = "select (select d.id from d where d.id = 9) as id";
+    assert_eq!(lake.rows(&format!("select count(*), count(id) from ({made})")).await, "1 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn in_and_exists_ask_for_what_groups_are_whole() {
     let lake = lake().await;
     for (condition, rows) in [

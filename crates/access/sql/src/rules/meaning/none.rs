@@ -1,0 +1,56 @@
+//! A subquery that stands for one value is null where it gives no row, whatever its column says of itself.
+//!
+//! The engine takes the column's word: of `(select count(*) from t where .. group by k)` it leaves out `coalesce` around it, and `is null` is false.
+
+use datafusion::common::ScalarValue;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::functions::core::expr_fn::nullif;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, LogicalPlan, Subquery, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::one_group::takes_all;
+
+/// Comes behind all that looks for such subqueries, when types are made one.
+#[derive(Debug)]
+pub(super) struct NoneIsNull;
+
+impl AnalyzerRule for NoneIsNull {
+    fn name(&self) -> &'static str {
+        "no_row_is_null"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut any = false;
+        let of_node = |node: LogicalPlan| {
+            let names = NamePreserver::new(&node);
+            let changed = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let changed = expr.transform_up(of_expr)?;
+                Ok(changed.update_data(|expr| name.restore(expr)))
+            })?;
+            any |= changed.transformed;
+            // What is above says of its columns what it was told by those below.
+            if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
+        };
+        plan.transform_up_with_subqueries(of_node).data()
+    }
+}
+
+fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::ScalarSubquery(of) = &expr else { return Ok(Transformed::no(expr)) };
+    if !may_be_none(of) {
+        return Ok(Transformed::no(expr));
+    }
+    // A function that may give null: the value itself, since nothing is equal to null.
+    let null = ScalarValue::try_new_null(of.subquery.schema().field(0).data_type())?;
+    Ok(Transformed::yes(nullif(expr, lit(null))))
+}
+
+/// Whether its column is said not to be null, and may have no row.
+fn may_be_none(of: &Subquery) -> bool {
+    let fields = of.subquery.schema().fields();
+    fields.len() == 1 && !fields[0].is_nullable() && !takes_all(&of.subquery)
+}
