@@ -27,13 +27,18 @@ pub(crate) fn external(error: Error) -> DataFusionError {
 
 /// `Invalid` where two columns have one name: who reads rows by names gets one of them.
 pub(crate) fn check_distinct(fields: &Fields) -> Result<(), Error> {
-    let mut names = HashSet::with_capacity(fields.len());
-    match fields.iter().map(|field| field.name()).find(|name| !names.insert(*name)) {
+    match twice(fields.iter().map(|field| field.name().as_str())) {
         None => Ok(()),
         Some(twice) => Err(Error::invalid(format!(
             "column `{twice}` is there twice, and what is written has one of a name; give each column a name of its own (`as`)"
         ))),
     }
+}
+
+/// The first name that two columns have.
+pub(crate) fn twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    names.find(|name| !seen.insert(*name))
 }
 
 /// What who waits is told when the process ends, or what it waits for has panicked.

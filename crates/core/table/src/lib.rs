@@ -25,7 +25,10 @@ mod write;
 
 pub use bloom::BloomFilter;
 pub use cell::{Row, RowCell, Value};
-pub use foreign::{PageFault, ParquetColumn, ParquetCompressed, ParquetCopies, ParquetPage, ParquetText, check_parquet_footer};
+pub use foreign::{
+    PARQUET_TAIL_BYTES, PageFault, ParquetColumn, ParquetCompressed, ParquetCopies, ParquetPage, ParquetText,
+    check_parquet_footer, parquet_footer_bytes,
+};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
 pub use metadata::{BloomInfo, CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};

@@ -73,7 +73,7 @@ impl ExecutionEngine for Engine {
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         check(&plan)?;
         let plan = self.sql.with_checked_pages(self.with_readers(plan, folder)?).map_err(failed)?;
-        let plan = self.sql.with_bounded_rows(self.with_decoded(plan, config)?).map_err(failed)?;
+        let plan = self.sql.ready(self.with_decoded(plan, config)?, None).map_err(failed)?;
         let class = travel::shuffle(config).map_err(failed)?;
         let route = class.and_then(|class| Some((class, route(&plan, &outputs)?)));
         let rows = plan.children().first().map(|rows| Arc::clone(rows));

@@ -28,16 +28,14 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use forebay_runtime::deadline::Waited;
 
 use crate::functions::CallMemory;
-use crate::paths::with_all_members;
 pub(crate) use bound::{fewer_rows, ran_again};
 use watched::{Repeated, Watched};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// A plan that is ready to run, whose joins and `unnest` repeat no more than there is memory for, and whose joins end when nobody waits any
-/// more, where that is known. Each plan passes here that runs in this process, so that its scans of compressed files read all of them, too.
+/// more, where that is known.
 pub(crate) fn bounded(plan: Plan, memory: &CallMemory, waited: Option<&Waited>) -> Result<Plan> {
-    let plan = with_all_members(plan)?;
     plan.transform_up(|node| {
         let Some(repeated) = repeated(&node) else { return Ok(Transformed::no(node)) };
         let inputs = node.children();

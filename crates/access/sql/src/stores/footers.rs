@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use forebay_table::{PageFault, check_parquet_footer};
+use forebay_table::{PARQUET_TAIL_BYTES, PageFault, check_parquet_footer, parquet_footer_bytes};
 use object_store::path::Path;
 use parking_lot::Mutex;
-
-/// What a file ends with: the footer's length, and the format's name.
-const TAIL_BYTES: usize = 8;
-const NAME: &[u8] = b"PAR1";
 
 /// Where the footers of files are of which the ends were read without them: the engine reads them next, and nothing beside.
 #[derive(Debug, Default)]
@@ -24,15 +20,12 @@ impl Footers {
         if size.is_some_and(|size| size != range.end) {
             return Ok(());
         }
-        let Some((before, [a, b, c, d, name @ ..])) = bytes.split_last_chunk::<TAIL_BYTES>() else { return Ok(()) };
-        if name != NAME {
-            return Ok(());
-        }
-        let length = u32::from_le_bytes([*a, *b, *c, *d]);
+        let Some((before, tail)) = bytes.split_last_chunk() else { return Ok(()) };
+        let Some(length) = parquet_footer_bytes(tail) else { return Ok(()) };
         if let Some(start) = before.len().checked_sub(length as usize) {
             return check_parquet_footer(&before[start..]);
         }
-        let end = range.end.saturating_sub(TAIL_BYTES as u64);
+        let end = range.end.saturating_sub(PARQUET_TAIL_BYTES as u64);
         if let Some(start) = end.checked_sub(length.into()) {
             self.0.lock().insert(path.clone(), start..end);
         }
@@ -42,7 +35,7 @@ impl Footers {
 
 /// Whether a range may be the footer of a file of `size` bytes, or its end: no values are there.
 pub(super) fn may_end(range: &Range<u64>, size: u64) -> bool {
-    range.end.saturating_add(TAIL_BYTES as u64) >= size
+    range.end.saturating_add(PARQUET_TAIL_BYTES as u64) >= size
 }
 
 #[cfg(test)]
@@ -56,7 +49,7 @@ mod tests {
         let honest = [&head[..], &[0x0c, 0]].concat();
         let lies = [&head[..], &[0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0]].concat();
         for (footer, is_fine) in [(honest, true), (lies, false)] {
-            let file = [NAME, &footer, &(footer.len() as u32).to_le_bytes(), NAME].concat();
+            let file = [b"PAR1", &footer[..], &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat();
             let (path, size) = (Path::from("a"), file.len() as u64);
             let footers = Footers::default();
             let look = |range: Range<u64>, size: Option<u64>| {

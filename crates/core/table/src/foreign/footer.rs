@@ -134,6 +134,16 @@ const BOX: Shape = Shape(&[
     (8, DOUBLE, None),
 ]);
 
+/// What a file ends with: the footer's length, and the format's name.
+pub const PARQUET_TAIL_BYTES: usize = 8;
+const MAGIC: &[u8; 4] = b"PAR1";
+
+/// The length of the footer that stands before these last bytes of a file; none where it is no Parquet file whose footer can be read.
+pub fn parquet_footer_bytes(tail: &[u8; PARQUET_TAIL_BYTES]) -> Option<u32> {
+    let [a, b, c, d, magic @ ..] = tail;
+    (magic == MAGIC).then(|| u32::from_le_bytes([*a, *b, *c, *d]))
+}
+
 /// Whether a library may read a footer, which is all that stands before its length and the file's last word.
 ///
 /// # Errors

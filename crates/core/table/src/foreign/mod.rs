@@ -22,7 +22,7 @@ use forebay_types::{Error, format_bytes};
 
 pub use copies::ParquetCopies;
 pub use deltas::ParquetText;
-pub use footer::check_parquet_footer;
+pub use footer::{PARQUET_TAIL_BYTES, check_parquet_footer, parquet_footer_bytes};
 use header::{Deltas, Header, Page, Values};
 use thrift::{Broken, Reader};
 

@@ -1,6 +1,5 @@
 //! The rows of `CREATE TABLE .. AS`, made as those of any statement: within its bounds, and for as long as somebody waits.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::datasource::{MemTable, provider_as_source};
@@ -12,8 +11,7 @@ use forebay_types::Result;
 use super::planner::physical;
 use crate::engine::Engine;
 use crate::engine::session::QuerySession;
-use crate::error::from_engine;
-use crate::{held, repeated};
+use crate::error::{from_engine, twice};
 
 /// What the rows of a table are read from that are made already.
 const MADE: &str = "__made";
@@ -27,8 +25,7 @@ pub(super) async fn with_rows(engine: &Engine, session: &QuerySession, logical: 
     // Planned as it is written: what is optimized already would be looked at once more, and some joins be taken for others.
     let plan = Box::pin(physical(engine, session.context.state(), &table.input)).await?;
     let schema = plan.schema();
-    let plan = repeated::bounded(plan, &engine.inner.calls, Some(&deadline::waited())).map_err(from_engine)?;
-    let plan = held::counted(plan).map_err(from_engine)?;
+    let plan = engine.ready(plan, Some(&deadline::waited()))?;
     let parts = collect_partitioned(plan, session.context.task_ctx()).await.map_err(from_engine)?;
     let rows = Arc::new(MemTable::try_new(schema, parts).map_err(from_engine)?);
     let made = LogicalPlanBuilder::scan(MADE, provider_as_source(rows), None).and_then(LogicalPlanBuilder::build);
@@ -38,9 +35,7 @@ pub(super) async fn with_rows(engine: &Engine, session: &QuerySession, logical: 
 
 /// Whether the engine makes no rows for a table: there is one already, or it is refused.
 async fn makes_none(session: &QuerySession, table: &CreateMemoryTable) -> bool {
-    let mut names = HashSet::new();
-    let repeats = table.input.schema().fields().iter().any(|field| !names.insert(field.name()));
-    if table.temporary || repeats {
+    if table.temporary || twice(table.input.schema().fields().iter().map(|field| field.name().as_str())).is_some() {
         return true;
     }
     let is_there = session.context.table_provider(table.name.clone()).await.is_ok();

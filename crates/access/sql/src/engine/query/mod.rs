@@ -18,7 +18,6 @@ use crate::distribute::{DistributedRun, Progress};
 use crate::engine::Engine;
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
-use crate::held;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
@@ -380,9 +379,7 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         None => plan,
     };
     let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
-    let whole = repeated::bounded(whole, &engine.inner.calls, Some(&waiter.waited())).map_err(from_engine)?;
-    let whole = held::counted(whole).map_err(from_engine)?;
-    let stream = execute_stream(whole, context).map_err(from_engine)?;
+    let stream = execute_stream(engine.ready(whole, Some(&waiter.waited()))?, context).map_err(from_engine)?;
     Ok(Begun { plan, stream, waiter, prefetching, elsewhere: None, notice })
 }
 

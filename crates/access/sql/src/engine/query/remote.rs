@@ -1,9 +1,11 @@
-//! The runtime for a part of a query that another process planned: its pins and its operation, with this engine's caches.
+//! What runs in this process: the runtime for a part of a query that another process planned, with its pins and its operation and this
+//! engine's caches, and what every plan has before it runs.
 
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use forebay_runtime::deadline::Waited;
 use forebay_types::{Error, HotForm, ObjectInfo, OperationId, Result};
 
 use crate::engine::{Backend, Engine};
@@ -12,7 +14,7 @@ use crate::held;
 use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
-use crate::paths::with_checked_pages;
+use crate::paths::{with_all_members, with_checked_pages};
 use crate::repeated;
 use crate::stores::{QueryStores, Seen};
 
@@ -29,11 +31,13 @@ impl Engine {
         with_checked_pages(plan, self.runtime()?.as_ref()).map_err(from_engine)
     }
 
-    /// A part of a query that was planned elsewhere, whose joins and `unnest` repeat no more of a row than there is memory for, and whose
-    /// windows hold no more rows.
-    pub fn with_bounded_rows(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = repeated::bounded(plan, &self.inner.calls, None).map_err(from_engine)?;
-        held::counted(plan).map_err(from_engine)
+    /// A plan that is ready to run in this process: its scans of compressed files read all of them, its joins and `unnest` repeat no more of a
+    /// row than there is memory for and end when nobody waits any more, where that is known, and its windows hold no more rows. No optimizer
+    /// sees it any more, and it is sent to nobody.
+    pub fn ready(&self, plan: Arc<dyn ExecutionPlan>, waited: Option<&Waited>) -> Result<Arc<dyn ExecutionPlan>> {
+        let whole = with_all_members(plan).map_err(from_engine)?;
+        let bounded = repeated::bounded(whole, &self.inner.calls, waited).map_err(from_engine)?;
+        held::counted(bounded).map_err(from_engine)
     }
 
     /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.

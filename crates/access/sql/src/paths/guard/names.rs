@@ -1,7 +1,5 @@
 //! Files with two columns of one name, of which the engine would show one.
 
-use std::collections::HashSet;
-
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::error::Result;
@@ -9,12 +7,12 @@ use forebay_types::Error;
 use object_store::ObjectMeta;
 
 use super::fault::{self, Fault};
-use crate::error::external;
+use crate::error::{external, twice};
 use crate::scans::Footer;
 
 /// The columns of an Arrow or Avro file, if each has a name of its own.
 pub(super) fn distinct(schema: SchemaRef) -> fault::Result<SchemaRef> {
-    match twice(schema.fields().iter().map(|field| field.name().as_str())) {
+    match odd(schema.fields().iter().map(|field| field.name().as_str())) {
         None => Ok(schema),
         Some(why) => Err(Fault::Unsupported(why)),
     }
@@ -25,7 +23,7 @@ pub(super) fn check(state: &dyn Session, files: &[ObjectMeta]) -> Result<()> {
     for file in files {
         let Some(footer) = Footer::cached(state.runtime_env(), file) else { continue };
         let columns = footer.0.file_metadata().schema_descr().root_schema().get_fields();
-        if let Some(why) = twice(columns.iter().map(|column| column.name())) {
+        if let Some(why) = odd(columns.iter().map(|column| column.name())) {
             return Err(external(Error::invalid(why)));
         }
     }
@@ -33,7 +31,6 @@ pub(super) fn check(state: &dyn Session, files: &[ObjectMeta]) -> Result<()> {
 }
 
 /// What is wrong with names of which two are the same.
-fn twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<String> {
-    let mut seen = HashSet::new();
-    names.find(|name| !seen.insert(*name)).map(|name| format!("it has two columns '{name}'"))
+fn odd<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    twice(names).map(|name| format!("it has two columns '{name}'"))
 }

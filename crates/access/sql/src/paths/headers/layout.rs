@@ -7,6 +7,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use forebay_types::{Error, Result};
 use object_store::path::Path;
 
+use crate::error::twice;
 use crate::location::shown;
 
 /// Orders of columns that files of one scan may have: each is a scan of its own.
@@ -123,7 +124,7 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
         found.entry(name).and_modify(|place| *place = None).or_insert(Some(place));
     }
     let of = |column: &String| match same.get(column).or_else(|| alike.get(&key(column))) {
-        Some(None) => Err(twice(column)),
+        Some(None) => Err(named_twice(column)),
         Some(found) => Ok(*found),
         None => Ok(None),
     };
@@ -132,11 +133,10 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
 
 /// Refuses a first line of which two columns have one name: nobody could ask for either.
 pub(super) fn check_distinct(fields: &Fields) -> Result<()> {
-    let mut seen = HashSet::new();
-    if let Some(field) = fields.iter().find(|field| !seen.insert(field.name())) { Err(twice(field.name())) } else { Ok(()) }
+    twice(fields.iter().map(|field| field.name().as_str())).map_or(Ok(()), |column| Err(named_twice(column)))
 }
 
-fn twice(column: &str) -> Error {
+fn named_twice(column: &str) -> Error {
     Error::invalid(format!("the first line names '{column}' more than once: give each column a name of its own"))
 }
 
