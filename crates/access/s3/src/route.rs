@@ -117,7 +117,7 @@ async fn change_object(context: &Arc<Context>, request: Request, object: &Writab
         }
         (&Method::PUT, "") if local => objects::put_local(context, request, object, body).await,
         (&Method::PUT, "uploadId") if local => uploads::put_part(context, object, request, body).await,
-        (&Method::POST, "uploads") if local => uploads::begin(context, object),
+        (&Method::POST, "uploads") if local => uploads::begin(context, object, &request.caller),
         (&Method::POST, "uploadId") if local => uploads::complete(context, object, request, body).await,
         (&Method::DELETE, "uploadId") if local => uploads::abort(context, object, &request.target.query),
         (&Method::DELETE, "") if local => objects::delete_local(context, &request, object).await,

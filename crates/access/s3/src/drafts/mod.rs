@@ -3,6 +3,7 @@
 
 mod disk;
 mod part;
+mod share;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,8 +18,8 @@ use crate::dialect::{S3Error, S3Result};
 
 use disk::{Disk, Taken};
 pub(crate) use part::{Part, join};
+use share::{UPLOADS_MAX, may_begin};
 
-const UPLOADS_MAX: usize = 1000;
 /// After so long without a new part an upload counts as given up when room is needed.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 /// Uploads that are remembered after they have become objects.
@@ -42,6 +43,8 @@ struct Done {
 
 struct Draft {
     object: (MountId, Key),
+    /// Who has begun it.
+    by: String,
     begun_ms: i64,
     used: Instant,
     parts: BTreeMap<u32, Part>,
@@ -62,18 +65,25 @@ impl Drafts {
         Self { uploads: Mutex::default(), done: Mutex::default(), disk: Disk::new(bytes_max) }
     }
 
-    /// Begins one and gives its id. `SlowDown` when there are too many.
-    pub(crate) fn begin(&self, object: (MountId, Key)) -> S3Result<String> {
-        if self.uploads.lock().len() >= UPLOADS_MAX {
+    /// Begins one for who asks, and gives its id. `SlowDown` when there are too many, or too many of his.
+    pub(crate) fn begin(&self, by: String, object: (MountId, Key)) -> S3Result<String> {
+        let own = |drafts: &HashMap<String, Draft>| drafts.values().filter(|draft| draft.by == by).count();
+        let is_full = |drafts: &HashMap<String, Draft>| !may_begin(own(drafts), drafts.len());
+        if is_full(&self.uploads.lock()) {
             self.forget(FORGOTTEN);
         }
         let mut drafts = self.uploads.lock();
-        if drafts.len() >= UPLOADS_MAX {
-            return Err(S3Error::slow_down());
+        if is_full(&drafts) {
+            let own = own(&drafts);
+            let message = format!(
+                "{own} uploads in parts of yours are not completed, and of the {UPLOADS_MAX} that there may be no more are left for you: \
+                 complete or abort some, or try again later."
+            );
+            return Err(S3Error::slow_down().saying(message));
         }
         let id = format!("{:032x}", forebay_runtime::random::<u128>());
         let (begun_ms, used) = (now_ms(), forebay_runtime::now());
-        drafts.insert(id.clone(), Draft { object, begun_ms, used, parts: BTreeMap::new(), completing: false });
+        drafts.insert(id.clone(), Draft { object, by, begun_ms, used, parts: BTreeMap::new(), completing: false });
         assert!(drafts.len() <= UPLOADS_MAX, "{} uploads are open", drafts.len());
         Ok(id)
     }
@@ -252,7 +262,7 @@ mod tests {
 
     /// Begins an upload with one part of so many bytes.
     async fn with_part(drafts: &Drafts, bytes: usize) -> String {
-        let id = drafts.begin((MountId(1), key())).unwrap();
+        let id = drafts.begin("anybody".into(), (MountId(1), key())).unwrap();
         add_part(drafts, &id, 1, bytes).await;
         id
     }
@@ -265,7 +275,7 @@ mod tests {
 
     /// What a part is refused with that a new upload begins with.
     fn refusal(drafts: &Drafts, bytes: u64) -> &'static str {
-        let id = drafts.begin((MountId(1), key())).unwrap();
+        let id = drafts.begin("anybody".into(), (MountId(1), key())).unwrap();
         let refused = refusal_of(drafts, &id, 1, bytes);
         drafts.abort((MountId(1), &key()), &id).unwrap();
         refused
@@ -367,7 +377,7 @@ mod tests {
     #[tokio::test]
     async fn a_part_that_does_not_come_whole_leaves_nothing() {
         let drafts = Drafts::new(1000);
-        let id = drafts.begin((MountId(1), key())).unwrap();
+        let id = drafts.begin("anybody".into(), (MountId(1), key())).unwrap();
         let room = || drafts.room((MountId(1), &key()), &id, 1, 8).unwrap();
         let broken: Vec<Result<Bytes, BodyError>> = vec![Ok(Bytes::from_static(b"half")), Err("the connection ended".into())];
         let pieces: Pieces = futures::stream::iter(broken).boxed();

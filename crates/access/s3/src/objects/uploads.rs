@@ -10,6 +10,7 @@ use hyper::body::Incoming;
 
 use super::local;
 use crate::answer::{Answer, document, plain};
+use crate::auth::Caller;
 use crate::body::{Fault, Pieces, Upload, checksum_of};
 use crate::context::Context;
 use crate::dialect::{Query, S3Error, S3Result, Visit, Xml, etag, header_value, iso_date, read_xml};
@@ -25,8 +26,8 @@ const PARTS_MAX: u32 = 10_000;
 const DOCUMENT_BYTES_MAX: u64 = 2 << 20;
 
 /// CreateMultipartUpload.
-pub(crate) fn begin(context: &Context, object: &Writable) -> S3Result<Answer> {
-    let id = context.drafts.begin((object.mount().id, object.key.clone()))?;
+pub(crate) fn begin(context: &Context, object: &Writable, caller: &Caller) -> S3Result<Answer> {
+    let id = context.drafts.begin(caller.to_string(), (object.mount().id, object.key.clone()))?;
     let mut xml = named("InitiateMultipartUploadResult", object);
     xml.text("UploadId", &id);
     Ok(document(xml.end("InitiateMultipartUploadResult")))
