@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay_block_store::StoreSettings;
 use forebay_shard_store::GARBAGE_AFTER;
 use forebay_shared_storage::StorageSettings;
-use forebay_transport::{Address, Security, ServerLimits};
+use forebay_transport::{Address, Budget, Security, ServerLimits};
 
 /// What a worker is, and where its parts are.
 #[derive(Clone, Debug)]
@@ -71,6 +71,8 @@ pub struct Tuning {
     pub storage: StorageSettings,
     /// Limits of the data plane's server.
     pub limits: ServerLimits,
+    /// Objects that wait for their checksum take a share of it.
+    pub budget: Budget,
     /// Time between two heartbeats.
     pub beat: Duration,
     /// How long a block of temporary data that was moved to another worker is still there for readers under way.
@@ -92,6 +94,7 @@ impl Default for Tuning {
         Self {
             storage: StorageSettings::default(),
             limits: ServerLimits::default(),
+            budget: Budget::of_process(),
             beat: Duration::from_secs(1),
             reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),

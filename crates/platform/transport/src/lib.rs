@@ -31,7 +31,7 @@ mod waited;
 
 pub use answer::Answer;
 pub use asking::Connection;
-pub use budget::{Budget, Spent};
+pub use budget::{Budget, BudgetShare, Spent, SpentShare};
 pub use caught::{caught, caught_future};
 pub use credentials::admission::{Admission, unix_now};
 pub use credentials::audit::{AUDIT, Deed, begin_audit, is_audited, tell};

@@ -12,7 +12,7 @@ use forebay_protocol::WorkerState;
 use forebay_runtime::net::Listener;
 use forebay_runtime::time::sleep;
 use forebay_testing::S3Server;
-use forebay_transport::ServerLimits;
+use forebay_transport::{Budget, ServerLimits};
 use forebay_worker::{Tuning, WorkerSettings};
 use parking_lot::Mutex;
 
@@ -107,7 +107,8 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_
     };
     let settings = WorkerSettings { store, ..settings };
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
-    let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
+    let budget = Budget::new(REQUEST_BYTES);
+    let tuning = Tuning { limits, budget, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
         match node.start_worker_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {

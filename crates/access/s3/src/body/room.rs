@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_transport::{Budget, Spent};
+use forebay_transport::{Budget, BudgetShare, SpentShare};
 
 use crate::dialect::{S3Error, S3Result};
 
@@ -15,21 +15,20 @@ const SHARE: u64 = 2;
 /// What is held of uploads: values of temporary data and documents, which are taken in as a whole. What goes on to a store piece by
 /// piece holds next to nothing. It is a share of the budget of the process, and what is taken of it nothing else of the process has.
 pub(crate) struct Room {
-    share: Budget,
-    process: Budget,
+    share: BudgetShare,
     wait_max: Duration,
 }
 
 /// A part of the room, until it is dropped.
-pub(crate) struct Held(#[expect(dead_code, reason = "counts as long as it is there")] Option<(Spent, Spent)>);
+pub(crate) struct Held(#[expect(dead_code, reason = "counts as long as it is there")] Option<SpentShare>);
 
 impl Room {
     /// Of so many bytes; of half of the budget where it is not said.
     pub(crate) fn of(process: Budget, bytes: Option<u64>) -> Self {
-        let half = process.bytes() / SHARE;
-        let share = Budget::new(bytes.unwrap_or(half).min(half));
-        assert!(share.bytes() <= process.bytes(), "{} bytes are a share of {}", share.bytes(), process.bytes());
-        Self { share, process, wait_max: WAIT_MAX }
+        let (half, all) = (process.bytes() / SHARE, process.bytes());
+        let share = BudgetShare::of(process, bytes.unwrap_or(half).min(half));
+        assert!(share.bytes() <= all, "{} bytes are a share of {all}", share.bytes());
+        Self { share, wait_max: WAIT_MAX }
     }
 
     /// Waits until so many bytes may be held. `SlowDown` when that takes too long. What is larger than all of the room has it
@@ -38,11 +37,8 @@ impl Room {
         if bytes == 0 {
             return Ok(Held(None));
         }
-        let taking = async { (self.share.take(bytes).await, self.process.take(bytes.min(self.share.bytes())).await) };
-        match forebay_runtime::time::timeout(self.wait_max, taking).await {
-            Ok(spent) => Ok(Held(Some(spent))),
-            Err(_) => Err(S3Error::slow_down()),
-        }
+        let spent = self.share.take(bytes, self.wait_max).await.ok_or_else(S3Error::slow_down)?;
+        Ok(Held(Some(spent)))
     }
 }
 

@@ -7,6 +7,7 @@ use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
 use forebay_placement::{OnTheWay, asks_again};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
+use forebay_transport::{Budget, SpentShare};
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
 
 use super::admission::Permit;
@@ -18,8 +19,10 @@ use crate::segment::Segment;
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
 /// So many bytes of a whole object, whose checksum the store tells, are held back until the last of them was judged: as many as one request for
-/// missing pages is for. Each such request takes that memory beside the tiers: the admission of a mount says how many there are.
+/// missing pages is for. Each such request takes that memory beside the tiers, of a share of what requests to the process may take.
 const HELD_BACK_MAX: u64 = 6 << 20;
+/// So long it waits for that memory: what has it waits for shared storage, or for requests, which wait no longer for theirs.
+const MEMORY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
@@ -140,7 +143,10 @@ impl<'a> Pour<'a> {
     pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, permit: &mut Permit) -> Result<(), Stop> {
         let mut body = check(&self.wanted.segment, body)?;
         self.open()?;
-        let mut held_back = self.held_back(needed, &body);
+        let mut held_back = match self.is_held_back(needed, &body) {
+            true => Some(permit.during(held_back(self.means, self.wanted, needed)).await?),
+            false => None,
+        };
         let mut left = needed;
         while left > 0 {
             let Some(chunk) = permit.during(body.next()).await else { break };
@@ -154,7 +160,7 @@ impl<'a> Pour<'a> {
             }
             left -= chunk.len() as u64;
             match &mut held_back {
-                Some(held) => {
+                Some((held, _)) => {
                     held.extend_from_slice(&chunk);
                     self.come = held.len() as u64;
                     self.flight.arrived(self.come, 0);
@@ -173,18 +179,18 @@ impl<'a> Pour<'a> {
         }
         self.fetched += needed;
         match held_back {
-            Some(judged) => self.take(judged.freeze()).await,
+            Some((judged, _room)) => self.take(judged.freeze()).await,
             None => Ok(()),
         }
     }
 
-    /// Where an answer waits until its last byte was judged, whose first ones could be read before that. What goes past the tiers is given to
+    /// Whether an answer waits until its last byte was judged, whose first ones could be read before that. What goes past the tiers is given to
     /// readers as a whole.
-    fn held_back(&self, needed: u64, body: &Body) -> Option<BytesMut> {
+    fn is_held_back(&self, needed: u64, body: &Body) -> bool {
         let is_judged = body.is_checked() && needed == body.range.end - body.range.start;
         let holds = is_judged && needed <= HELD_BACK_MAX && matches!(self.sink, Some(Sink::Store(_)));
         debug_assert!(!holds || self.received == 0, "a whole object has nothing before it");
-        holds.then(|| BytesMut::with_capacity(needed as usize))
+        holds
     }
 
     /// All of it is here.
@@ -261,6 +267,20 @@ async fn turn(wanted: &Wanted, flight: &Flight, run: PageRun) -> Permit {
     let place = || (flight.priority(wanted.priority), flight.turn());
     flight.reaches(OnTheWay::InLine);
     wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await
+}
+
+/// Where an answer is held back, and the memory for that.
+async fn held_back(means: &Means, wanted: &Wanted, needed: u64) -> Result<(BytesMut, SpentShare)> {
+    // None of the part that small requests have to themselves: they may wait for what comes here.
+    let counted = needed.max(Budget::SMALL_BYTES + 1);
+    let room = means.unjudged.take(counted, MEMORY_WITHIN).await.ok_or_else(|| {
+        Error::retry(format!(
+            "/{}/{}: objects that wait for their checksum have had all of the worker's memory for them for too long: try again, or give it \
+             more memory",
+            wanted.door.mount.name, wanted.segment.version.key
+        ))
+    })?;
+    Ok((BytesMut::with_capacity(needed as usize), room))
 }
 
 /// Not every store obeys `If-Match`: bytes of another version must not pass for this one.

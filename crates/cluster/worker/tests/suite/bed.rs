@@ -12,7 +12,7 @@ use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataR
 use forebay_shared_storage::StorageSettings;
 pub use forebay_testbed::until_asked as until;
 use forebay_testing::S3Server;
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Address, Budget, Connection, Security};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result, Standing};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tempfile::TempDir;
@@ -28,6 +28,7 @@ pub struct Bed {
     pub folder: TempDir,
     store: StoreSettings,
     patience: Duration,
+    budget: Budget,
 }
 
 pub struct Plan {
@@ -36,6 +37,8 @@ pub struct Plan {
     pub options: MountOptions,
     /// For so long the worker tries shared storage again.
     pub patience: Duration,
+    /// Of which objects that wait for their checksum take a share.
+    pub budget: Budget,
 }
 
 /// Of who does not wait for storage that is away.
@@ -43,7 +46,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { dram_bytes: 64 << 20, disk_bytes: 0, options: MountOptions::default(), patience: PATIENCE }
+        Self {
+            dram_bytes: 64 << 20,
+            disk_bytes: 0,
+            options: MountOptions::default(),
+            patience: PATIENCE,
+            budget: Budget::of_process(),
+        }
     }
 }
 
@@ -55,9 +64,10 @@ impl Bed {
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..plan.options };
         let mount = add_mount(node.coordinator_at(), "lake", "s3://lake", options).await;
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
-        add_worker(&mut node, store.clone(), Some(folder.path().join("worker.sock")), plan.patience).await;
+        let socket = folder.path().join("worker.sock");
+        add_worker(&mut node, store.clone(), Some(socket), (plan.patience, plan.budget.clone())).await;
         s3.reset_counters();
-        Self { s3, node, mount, folder, store, patience: plan.patience }
+        Self { s3, node, mount, folder, store, patience: plan.patience, budget: plan.budget }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -101,20 +111,26 @@ impl Bed {
     /// In its folder, again.
     pub async fn start_worker(&mut self) {
         let socket = self.folder.path().join("worker.sock");
-        add_worker(&mut self.node, self.store.clone(), Some(socket), self.patience).await;
+        add_worker(&mut self.node, self.store.clone(), Some(socket), (self.patience, self.budget.clone())).await;
     }
 }
 
 /// A worker in a node of its own.
 pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
-    add_worker(&mut Node::join(coordinator.clone(), Security::default()), store, unix_socket, PATIENCE).await
+    let mut node = Node::join(coordinator.clone(), Security::default());
+    add_worker(&mut node, store, unix_socket, (PATIENCE, Budget::of_process())).await
 }
 
-async fn add_worker(node: &mut Node, store: StoreSettings, unix_socket: Option<PathBuf>, deadline: Duration) -> Arc<Worker> {
+async fn add_worker(
+    node: &mut Node,
+    store: StoreSettings,
+    unix_socket: Option<PathBuf>,
+    (deadline, budget): (Duration, Budget),
+) -> Arc<Worker> {
     let settings = node.worker_in(&store.folder, 0);
     let settings = WorkerSettings { store, unix_socket, ..settings };
     let storage = StorageSettings { request_timeout: Duration::from_secs(5), deadline, ..Default::default() };
-    let tuning = Tuning { storage, beat: Duration::from_millis(100), ..Default::default() };
+    let tuning = Tuning { storage, budget, beat: Duration::from_millis(100), ..Default::default() };
     Arc::clone(node.start_worker_with(settings, tuning).await.unwrap())
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use forebay_metrics::table::STORAGE_MISMATCHES;
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
+use forebay_transport::Budget;
 use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, crc32c};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
@@ -154,6 +155,23 @@ async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_no
     };
     let (all, first) = futures::join!(client.read(&version, 0, MIB), first_page);
     assert_eq!([all, first].map(|read| read.unwrap_err().kind()), [ErrorKind::Corrupt; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_waits_for_its_checksum_takes_memory_of_the_budget_of_requests() {
+    let budget = Budget::new(8 << 20);
+    let bed = Bed::new(Plan { budget: budget.clone(), ..Plan::default() }).await;
+    for bytes in [4096, MIB] {
+        let (data, client, version) = bed.opened(&format!("of-{bytes}"), bytes).await;
+        bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+        // All but what small requests have to themselves.
+        let others = budget.take(u64::MAX).await;
+        let mut read = Box::pin(client.read(&version, 0, bytes));
+        let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
+        assert!(early.is_err(), "memory that others have is taken: {early:?}");
+        drop(others);
+        assert_eq!(read.await.unwrap(), data);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
