@@ -76,7 +76,7 @@ impl Drafts {
         if is_full(&drafts) {
             let own = own(&drafts);
             let message = format!(
-                "{own} uploads in parts of yours are not completed, and of the {UPLOADS_MAX} that there may be no more are left for you: \
+                "{own} uploads in parts of yours are not completed, and of {UPLOADS_MAX} in all no more are left for you: \
                  complete or abort some, or try again later."
             );
             return Err(S3Error::slow_down().saying(message));

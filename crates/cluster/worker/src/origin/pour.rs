@@ -275,8 +275,8 @@ async fn held_back(means: &Means, wanted: &Wanted, needed: u64) -> Result<(Bytes
     let counted = needed.max(Budget::SMALL_BYTES + 1);
     let room = means.unjudged.take(counted, MEMORY_WITHIN).await.ok_or_else(|| {
         Error::retry(format!(
-            "/{}/{}: objects that wait for their checksum have had all of the worker's memory for them for too long: try again, or give it \
-             more memory",
+            "/{}/{}: objects that wait for their checksum have had all of the worker's memory for them for too long: \
+             try again, or give it more memory",
             wanted.door.mount.name, wanted.segment.version.key
         ))
     })?;
