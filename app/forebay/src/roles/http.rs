@@ -10,7 +10,7 @@ use forebay_coordinator::Coordinator;
 use forebay_data_folder::free_disk_bytes;
 use forebay_flight::Connect;
 use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
-use forebay_transport::{Admission, Security};
+use forebay_transport::{Admission, Security, connections_max};
 use forebay_types::Result;
 use forebay_worker::Worker;
 
@@ -58,7 +58,8 @@ impl HttpPort {
         let readiness = Readiness::of(roles);
         let Some(address) = address else { return Ok(Self { http: None, readiness }) };
         let (address, readers, tls) = (address.to_string(), Readers::new(readers(security)), security.tls.clone());
-        let settings = HttpSettings { address, tls, readers, metrics_are_open, readiness: readiness.clone() };
+        let (shown, connections_max) = (readiness.clone(), connections_max());
+        let settings = HttpSettings { address, tls, readers, metrics_are_open, readiness: shown, connections_max };
         Ok(Self { http: Some(Http::start(settings).await?), readiness })
     }
 

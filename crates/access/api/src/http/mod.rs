@@ -43,6 +43,8 @@ pub struct HttpSettings {
     pub metrics_are_open: bool,
     /// What `/readyz` says.
     pub readiness: Readiness,
+    /// Connections that are served at a time. Who comes beyond them is told so, but for who asks for `/healthz`.
+    pub connections_max: usize,
 }
 
 /// What answers are made of.
@@ -70,11 +72,11 @@ pub struct Http {
 impl Http {
     /// Listens and answers from now on. An error names the address.
     pub async fn start(settings: HttpSettings) -> Result<Self> {
-        let HttpSettings { address, tls, readers, metrics_are_open, readiness } = settings;
+        let HttpSettings { address, tls, readers, metrics_are_open, readiness, connections_max } = settings;
         let place = || format!("can't listen at {address}; choose another address with --http");
         let tls = tls.filter(|tls| tls.cert.is_some());
         let (https, wants_certificates) = (tls.is_some(), tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()));
-        let (listener, address) = Entering::bind(&address, tls.as_ref(), place).await?;
+        let (listener, address) = Entering::bind(&address, tls.as_ref(), connections_max, place).await?;
         let (numbers, api, doors) = (Numbers::default(), OnceLock::new(), Doors::default());
         let shown = Arc::new(Shown { readers, metrics_are_open, readiness, numbers, api, doors });
         let routes = match wants_certificates {

@@ -316,7 +316,8 @@ pub async fn serve(security: &Security, metrics_are_open: bool) -> Served {
     let (readers, readiness) = (Readers::new(vec![Arc::clone(&security.admits)]), Readiness::of(["coordinator"]));
     readiness.started("coordinator", || Ok(()));
     let address = "127.0.0.1:0".into();
-    Served::start(HttpSettings { address, tls: None, readers, metrics_are_open, readiness }).await.unwrap()
+    let settings = HttpSettings { address, tls: None, readers, metrics_are_open, readiness, connections_max: 1000 };
+    Served::start(settings).await.unwrap()
 }
 
 fn columns() -> Columns {

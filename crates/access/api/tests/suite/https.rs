@@ -9,10 +9,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 async fn serve(tls: Option<TlsSettings>) -> Http {
+    serve_so_many(1000, tls).await
+}
+
+async fn serve_so_many(connections_max: usize, tls: Option<TlsSettings>) -> Http {
     let readiness = Readiness::of(["worker"]);
     readiness.started("worker", || Ok(()));
     let (address, readers) = ("127.0.0.1:0".into(), Readers::new(Vec::new()));
-    Http::start(HttpSettings { address, tls, readers, metrics_are_open: true, readiness }).await.unwrap()
+    Http::start(HttpSettings { address, tls, readers, metrics_are_open: true, readiness, connections_max }).await.unwrap()
 }
 
 /// What comes back, as text; as far as it comes.
@@ -58,8 +62,8 @@ async fn health_and_metrics_are_told_over_tls_and_nothing_without() {
     let mut missing = ours.server(folder.path());
     missing.key = Some(folder.path().join("none.pem"));
     let (address, readers) = ("127.0.0.1:0".into(), Readers::new(Vec::new()));
-    let settings =
-        HttpSettings { address, tls: Some(missing), readers, metrics_are_open: true, readiness: Readiness::of(["worker"]) };
+    let (tls, readiness) = (Some(missing), Readiness::of(["worker"]));
+    let settings = HttpSettings { address, tls, readers, metrics_are_open: true, readiness, connections_max: 1 };
     assert!(Http::start(settings).await.is_err_and(|error| error.to_string().contains("none.pem")));
 }
 
@@ -126,6 +130,27 @@ async fn silent_connections_keep_nobody_out() {
         let gone = ended_of(&mut silent).await;
         assert!((1..200).contains(&gone), "the oldest give way, and no more than are in the way: {gone}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_when_too_many_are_served_is_told_so_and_that_the_process_is_there() {
+    let http = serve_so_many(4, None).await;
+    let asked = async |path| get(TcpStream::connect(http.address()).await.unwrap(), path).await;
+    let mut served = Vec::new();
+    // One host has half of them.
+    for _ in 0..2 {
+        let mut socket = TcpStream::connect(http.address()).await.unwrap();
+        socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut head = [0; 12];
+        socket.read_exact(&mut head).await.unwrap();
+        assert_eq!(head, *b"HTTP/1.1 200");
+        served.push(socket);
+    }
+    let refused = asked("/metrics").await;
+    assert!(is(&refused, 503, "too many connections") && refused.contains("connection: close"), "{refused}");
+    assert!(is(&asked("/healthz").await, 200, "ok\n"), "whoever restarts processes is not told otherwise");
+    drop(served);
+    until_asked("their places are free again", async || is(&asked("/metrics").await, 200, "forebay_build_info")).await;
 }
 
 /// How many of the connections were ended.

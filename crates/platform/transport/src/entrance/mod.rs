@@ -2,6 +2,7 @@
 
 mod introduced;
 mod seldom;
+mod served;
 mod spare;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 pub use seldom::Seldom;
+pub use served::{Counted, Served, connections_max};
 pub use spare::Spare;
 
 /// Connections that have not shown yet who they are, and more where a port serves more.
