@@ -12,7 +12,7 @@ use forebay_node::Node;
 use forebay_runtime::Computing;
 use forebay_s3::GatewaySettings;
 use forebay_sql::{Engine, EngineSettings, Reach};
-use forebay_transport::{Address, Security, TlsSettings};
+use forebay_transport::{Address, Security, TlsSettings, connections_max};
 use forebay_types::{Error, Result, ResultExt, format_bytes};
 use forebay_worker::WorkerSettings;
 use tokio_util::task::AbortOnDropHandle;
@@ -176,6 +176,7 @@ impl Running {
         };
         if let Some(gateway) = settings.gateway {
             let client = node.client().await?;
+            let gateway = GatewaySettings { connections_max: connections_max(), ..gateway };
             node.serve_s3(client.clone(), gateway).await?;
             http.show_client_of("gateway", &client);
         }

@@ -6,18 +6,22 @@ use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_metrics::Gauge;
-use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Served, Spoken};
 use forebay_types::{Result, ResultExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::connection::serve;
 use crate::context::Context;
+use crate::dialect::S3Error;
 use crate::settings::GatewaySettings;
 
 /// What is under way may take so long when the gateway stops.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+/// How long it takes at most to tell somebody that he is not served.
+const REFUSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// An S3 server whose buckets are mounts. It stops when dropped.
 pub struct Gateway {
@@ -69,7 +73,7 @@ forebay_types::shown!(Gateway: address);
 
 /// Serves connections until told to stop; those that are open then end with this function.
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
-    let room = Arc::new(Semaphore::new(context.settings.connections_max));
+    let served = Served::new("s3", context.settings.connections_max);
     let (mut connections, entrance) = (JoinSet::new(), Entrance::with_places(context.settings.connections_max));
     let mut failing = Seldom::default();
     loop {
@@ -98,32 +102,32 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
             _ = stopped.changed() => break,
             place = entrance.enter(&address) => place,
         };
-        let (context, tls, room) = (Arc::clone(&context), tls.clone(), Arc::clone(&room));
+        let (context, tls, served) = (Arc::clone(&context), tls.clone(), served.clone());
         let (mut stopping, stopped) = (stopped.clone(), stopped.clone());
         connections.spawn(async move {
             // A connection takes one of the places of those that are served when it has said what it wants.
-            let introduced = async {
-                let socket = Introduced::hear(socket, tls.as_ref(), &place).await?;
-                let permit = tokio::select! {
-                    permit = room.acquire_owned() => permit.map_err(std::io::Error::other)?,
-                    () = place.gives_way() => return Err(std::io::Error::other("others wait for its place")),
-                };
-                std::io::Result::Ok((socket, permit))
-            };
             let introduced = tokio::select! {
-                introduced = introduced => introduced,
+                introduced = Introduced::hear(socket, tls.as_ref(), &place) => introduced,
                 _ = stopping.wait_for(|stopped| *stopped) => return,
             };
-            drop(place);
-            match introduced {
-                Ok((socket, permit)) => {
-                    let _counted = (permit, Open::new(&context.meters.connections));
-                    match socket {
-                        Introduced::Plain(socket) => serve(socket, from, context, stopped).await,
-                        Introduced::Tls(socket) => serve(socket, from, context, stopped).await,
-                    }
+            let socket = match introduced {
+                Ok(socket) => socket,
+                Err(error) => {
+                    tracing::debug!(%from, %error, "connection ended before its first request");
+                    return;
                 }
-                Err(error) => tracing::debug!(%from, %error, "connection ended before its first request"),
+            };
+            let Some(counted) = served.count(from.ip()) else {
+                // In its place until then: of those there is a number.
+                let refused = forebay_runtime::time::timeout(REFUSED_WITHIN, refuse(socket, &context)).await;
+                tracing::debug!(%from, told = matches!(refused, Ok(Ok(()))), "connection refused: too many are open");
+                return;
+            };
+            drop(place);
+            let _counted = (counted, Open::new(&context.meters.connections));
+            match socket {
+                Introduced::Plain(socket) => serve(socket, from, context, stopped).await,
+                Introduced::Tls(socket) => serve(socket, from, context, stopped).await,
             }
         });
     }
@@ -131,6 +135,20 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = forebay_runtime::time::timeout(STOP_WITHIN, ended).await;
     connections.shutdown().await;
+}
+
+/// Tells who comes when too many connections are served to come later, whatever he wants.
+async fn refuse(mut socket: Introduced, context: &Context) -> std::io::Result<()> {
+    let why = "Too many connections are open, of all or of your host: close some, or try again later.";
+    let body = S3Error::slow_down().saying(why).body("/", &context.request_id());
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/xml\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    socket.write_all(&[head.as_bytes(), &body[..]].concat()).await?;
+    socket.shutdown().await?;
+    // What he still sends is taken: an end that leaves some of it takes the answer along.
+    tokio::io::copy(&mut socket, &mut tokio::io::sink()).await.map(drop)
 }
 
 /// A connection that counts as open.

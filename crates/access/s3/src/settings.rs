@@ -21,7 +21,7 @@ pub struct GatewaySettings {
     pub region: String,
     /// HTTPS instead of HTTP.
     pub tls: Option<TlsSettings>,
-    /// Connections at once; more wait to be accepted.
+    /// Connections at once; more are told to come later (`SlowDown`), and so is a host that has as many as are left.
     pub connections_max: usize,
     /// Bytes that uploads to temporary data and documents of requests hold in this process at once, of the budget that all requests
     /// to the process have; half of it where it is not said, and at most. More wait for 10 s, then are refused (`SlowDown`).

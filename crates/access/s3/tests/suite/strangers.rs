@@ -181,3 +181,32 @@ async fn silent_connections_keep_nobody_out() {
     assert_eq!((answer.status, answer.text().as_str()), (200, "bytes"));
     drop(silent);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_when_too_many_connections_are_served_is_told_to_come_later() {
+    let mut settings = gateway_settings();
+    settings.connections_max = 4;
+    let (cluster, s3) = Cluster::over_s3(|_| {}, settings).await;
+    s3.put("data", "a", b"bytes").unwrap();
+    let at = cluster.address();
+    // One host has half of them.
+    let mut served = Vec::new();
+    for _ in 0..2 {
+        let mut socket = tokio::net::TcpStream::connect(at).await.unwrap();
+        socket.write_all(request("GET", "/lake/a").head(at).as_bytes()).await.unwrap();
+        assert_eq!(read(&mut socket, false).await.unwrap().body, b"bytes");
+        served.push(socket);
+    }
+    let answers = [request("GET", "/lake/a").send(at).await, request("PUT", "/lake/b").body(vec![7; 1 << 20]).send(at).await];
+    for answer in answers {
+        assert_eq!((answer.status, answer.code().as_str()), (503, "SlowDown"), "{}", answer.text());
+        assert!(answer.text().contains("close some") && answer.header("connection") == Some("close"), "{}", answer.text());
+    }
+    drop(served);
+    let free = async {
+        while request("GET", "/lake/a").send(at).await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), free).await.expect("their places are free again");
+}
