@@ -37,7 +37,7 @@ pub use credentials::admission::{Admission, unix_now};
 pub use credentials::audit::{AUDIT, Deed, begin_audit, is_audited, tell};
 pub use credentials::peer::Peer;
 pub use credentials::{Credential, SECRET_BYTES_MIN, random_secret};
-pub use entrance::{Counted, Entrance, Heard, Introduced, Seldom, Served, Spare, connections_max};
+pub use entrance::{Counted, Entrance, Heard, Introduced, Seldom, Served, Spare, connections_max, some_descriptors};
 pub use guarded::{Guard, Guarded};
 pub use listener::Listener;
 pub use security::{Security, TlsSettings};

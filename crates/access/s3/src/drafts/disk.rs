@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Parts that wait at once: each has a file open.
-const PARTS_MAX: usize = 20_000;
+/// Parts that wait at once, where there are descriptors for as many: each has a file open.
+pub(super) const PARTS_MAX: usize = 20_000;
 
 /// What parts may take of the disk.
 pub(super) struct Disk {
     pub(super) bytes_max: u64,
+    parts_max: usize,
     taken: Arc<Mutex<Sum>>,
 }
 
@@ -26,15 +27,15 @@ pub(crate) struct Taken {
 }
 
 impl Disk {
-    pub(super) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, taken: Arc::default() }
+    pub(super) fn new(bytes_max: u64, parts_max: usize) -> Self {
+        Self { bytes_max, parts_max, taken: Arc::default() }
     }
 
     /// Room for one part; none when others have it.
     pub(super) fn take(&self, bytes: u64) -> Option<Taken> {
         let mut sum = self.taken.lock();
         let after = sum.bytes.checked_add(bytes).filter(|after| *after <= self.bytes_max)?;
-        if sum.parts >= PARTS_MAX {
+        if sum.parts >= self.parts_max {
             return None;
         }
         *sum = Sum { bytes: after, parts: sum.parts + 1 };
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_stays_within_the_bound_and_comes_back() {
-        let disk = Disk::new(100);
+        let disk = Disk::new(100, 8);
         let taken = disk.take(60).unwrap();
         assert!(disk.take(41).is_none() && disk.take(u64::MAX).is_none());
         let rest = disk.take(40).unwrap();
@@ -81,8 +82,8 @@ mod tests {
 
     #[test]
     fn empty_parts_have_an_end_too() {
-        let disk = Disk::new(100);
-        let taken: Vec<Taken> = (0..PARTS_MAX).map(|_| disk.take(0).unwrap()).collect();
+        let disk = Disk::new(100, 8);
+        let taken: Vec<Taken> = (0..8).map(|_| disk.take(0).unwrap()).collect();
         assert!(disk.take(0).is_none());
         drop(taken);
         assert!(disk.is_free());

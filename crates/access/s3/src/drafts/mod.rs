@@ -10,13 +10,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
+use forebay_transport::some_descriptors;
 use forebay_types::{Key, MountId};
 use parking_lot::Mutex;
 
 use crate::answer::now_ms;
 use crate::dialect::{S3Error, S3Result};
 
-use disk::{Disk, Taken};
+use disk::{Disk, PARTS_MAX, Taken};
 pub(crate) use part::{Part, join};
 use share::{UPLOADS_MAX, may_begin};
 
@@ -62,7 +63,8 @@ pub(crate) struct Shown {
 impl Drafts {
     /// None yet, whose parts may take so many bytes of disk together.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { uploads: Mutex::default(), done: Mutex::default(), disk: Disk::new(bytes_max) }
+        let disk = Disk::new(bytes_max, some_descriptors(PARTS_MAX));
+        Self { uploads: Mutex::default(), done: Mutex::default(), disk }
     }
 
     /// Begins one for who asks, and gives its id. `SlowDown` when there are too many, or too many of his.
@@ -113,7 +115,7 @@ impl Drafts {
             tracing::warn!(
                 bytes,
                 bytes_max,
-                "parts of uploads that wait leave no room for another: complete or abort some, or set s3-upload-disk to more"
+                "parts of uploads that wait leave no room for another: complete or abort some, or set s3-upload-disk or LimitNOFILE to more"
             );
             S3Error::slow_down()
                 .saying("Parts of uploads that are not completed have the gateway's disk (s3-upload-disk). Try again later.")

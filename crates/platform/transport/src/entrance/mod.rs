@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 pub use seldom::Seldom;
-pub use served::{Counted, Served, connections_max};
+pub use served::{Counted, Served, connections_max, some_descriptors};
 pub use spare::Spare;
 
 /// Connections that have not shown yet who they are, and more where a port serves more.

@@ -10,20 +10,25 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Seldom;
 
-/// A port serves one connection for so many descriptors that the process may have: others, and files, want some too.
-const DESCRIPTORS_A_CONNECTION: u64 = 4;
-/// And so many at most, since each takes memory.
-const CONNECTIONS_MAX: u64 = 20_000;
+/// One use of descriptors takes one in so many that the process may have: there are four that whoever comes may drive to that, and others want
+/// some too.
+const SHARE: u64 = 5;
+/// Connections of one port at most, since each takes memory.
+const CONNECTIONS_MAX: usize = 20_000;
 
-/// How many connections a port that is open to whoever comes serves at a time: one for four descriptors that the process may have, and 20,000 at
-/// most.
+/// How many connections a port that is open to whoever comes serves at a time: [`some_descriptors`], and 20,000 at most.
 pub fn connections_max() -> usize {
-    connections_of(getrlimit(Resource::Nofile).current)
+    some_descriptors(CONNECTIONS_MAX)
 }
 
-fn connections_of(descriptors: Option<u64>) -> usize {
-    let some = descriptors.map_or(CONNECTIONS_MAX, |descriptors| descriptors / DESCRIPTORS_A_CONNECTION);
-    some.clamp(1, CONNECTIONS_MAX) as usize
+/// A fifth of the descriptors that the process may have, and no more than `most`: for one of the uses that take many.
+pub fn some_descriptors(most: usize) -> usize {
+    some_of(getrlimit(Resource::Nofile).current, most)
+}
+
+fn some_of(descriptors: Option<u64>, most: usize) -> usize {
+    let share = descriptors.map_or(u64::MAX, |descriptors| descriptors / SHARE);
+    usize::try_from(share).unwrap_or(usize::MAX).clamp(1, most.max(1))
 }
 
 /// The connections that a port serves. A host gets no more while it has as many as are left, so that some are left whoever comes. Clones are the
@@ -103,8 +108,8 @@ mod tests {
 
     #[test]
     fn descriptors_are_left_for_others() {
-        let bounds = [Some(0), Some(160), Some(4096), Some(1 << 20), None].map(connections_of);
-        assert_eq!(bounds, [1, 40, 1024, 20_000, 20_000]);
+        let bounds = [Some(0), Some(160), Some(4096), Some(1 << 20), None].map(|all| some_of(all, 20_000));
+        assert_eq!(bounds, [1, 32, 819, 20_000, 20_000]);
         assert!((1..=20_000).contains(&connections_max()));
     }
 }
