@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::CoordinatorSettings;
@@ -25,6 +26,9 @@ use super::sql::{SqlPart, of_holder};
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::Output;
+
+/// How often the gateway asks for the cluster's view. It writes to stores itself: a mount that is made read-only is to be so soon.
+const GATEWAY_POLL: Duration = Duration::from_secs(1);
 
 /// What to run in this process.
 pub(crate) struct RunSettings {
@@ -175,7 +179,7 @@ impl Running {
             None => None,
         };
         if let Some(gateway) = settings.gateway {
-            let client = node.client().await?;
+            let client = Client::connect(ClientSettings { view_poll: GATEWAY_POLL, ..node.client_settings() }).await?;
             let gateway = GatewaySettings { connections_max: connections_max(), ..gateway };
             node.serve_s3(client.clone(), gateway).await?;
             http.show_client_of("gateway", &client);

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::{Bucket, Role, lake_with};
 
@@ -42,6 +42,19 @@ fn what_was_acknowledged_is_in_the_store_though_the_gateway_is_killed_right_afte
             }
         };
         assert!(stored == body, "{} bytes of {}", stored.len(), body.len());
+    }
+}
+
+#[test]
+fn a_mount_that_is_made_read_only_is_so_at_the_gateway_within_seconds() {
+    let bucket = Bucket::s3();
+    let (_home, up, at) = lake_with(&bucket, &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
+    assert!(ask(&up, "PUT /lake/a", b"hello").starts_with("HTTP/1.1 200"));
+    crate::support::forebay(&at, &["mount", "set", "lake", "--read-only"]).ok();
+    let began = Instant::now();
+    while !ask(&up, "PUT /lake/a", b"again").starts_with("HTTP/1.1 403") {
+        assert!(began.elapsed() < Duration::from_secs(8), "it is written to still");
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 
