@@ -17,7 +17,7 @@ use forebay_client::{AdminRequest, Credential, Security};
 use forebay_data_folder::{DataFolder, owner_secret, owner_secret_in};
 use forebay_node::Node;
 use forebay_s3::{AccessRule, GatewaySettings};
-use forebay_transport::{Address, Admission, random_secret};
+use forebay_transport::{Address, Admission, connections_max, random_secret};
 use forebay_types::{ByteSize, Error, MountOptions, Result, ResultExt, Validate};
 
 #[derive(Parser)]
@@ -142,9 +142,9 @@ async fn show(role: &'static str, address: Option<String>) -> Result<Option<Http
     let readiness = Readiness::of([role]);
     // It has started when this is called.
     readiness.started(role, || Ok(()));
-    Http::start(HttpSettings { address, tls: None, readers: Readers::new(Vec::new()), metrics_are_open: true, readiness })
-        .await
-        .map(Some)
+    let (readers, connections_max) = (Readers::new(Vec::new()), connections_max());
+    let settings = HttpSettings { address, tls: None, readers, metrics_are_open: true, readiness, connections_max };
+    Http::start(settings).await.map(Some)
 }
 
 /// Until it is told to end, or its coordinator has ended by itself.

@@ -86,7 +86,8 @@ async fn accept(
                 spare.keep();
                 return;
             }
-            match hearing.await {
+            let heard = hearing.await;
+            match heard {
                 Ok(socket) => match served.count(address.ip()) {
                     Some(counted) => {
                         drop(place);
