@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_comes_when_too_many_are_served_is_told_to_come_later() {
+    async fn silent_connections_keep_nobody_out_and_who_comes_when_too_many_are_served_is_told_to_come_later() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let mut incoming = Incoming::serving(2, listener, None).unwrap();
@@ -148,8 +148,12 @@ mod tests {
             client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
             client
         };
+        let mut silent = Vec::new();
+        for _ in 0..8 {
+            silent.push(TcpStream::connect(at).await.unwrap());
+        }
         let _first = comes().await;
-        // One host has half of them.
+        // Who says nothing has none of the places, and one host half of them.
         let served = incoming.next().await.unwrap().unwrap();
         let (mut second, mut told) = (comes().await, Vec::new());
         second.read_to_end(&mut told).await.unwrap();
