@@ -71,7 +71,7 @@ pub struct Tuning {
     pub storage: StorageSettings,
     /// Limits of the data plane's server.
     pub limits: ServerLimits,
-    /// Objects that wait for their checksum take a share of it.
+    /// Memory of which objects that wait for their checksum take a share.
     pub budget: Budget,
     /// Time between two heartbeats.
     pub beat: Duration,
