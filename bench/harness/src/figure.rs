@@ -52,6 +52,8 @@ pub struct Figure {
     peer_value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_value: Option<f64>,
     bar: String,
     /// Whether the bar is met.
     pub met: bool,
@@ -75,7 +77,7 @@ impl Figure {
     /// A figure by itself.
     pub fn alone(what: impl Into<String>, value: f64, unit: &'static str, limit: Bar) -> Self {
         let (what, bar, met) = (what.into(), limit.text(unit), limit.is_met(value, None));
-        Self { what, value, unit, peer: None, peer_value: None, ratio: None, bar, met, limit }
+        Self { what, value, unit, peer: None, peer_value: None, ratio: None, limit_value: None, bar, met, limit }
     }
 
     /// It against a peer measured in the same run.
@@ -84,6 +86,12 @@ impl Figure {
         let ratio = Some(self.value / peer_value);
         let met = self.limit.is_met(self.value, ratio);
         Self { peer: Some(peer.into()), peer_value: Some(peer_value), ratio, met, ..self }
+    }
+
+    /// And beside what the smallest program gave that does only that work, measured in the same run.
+    #[must_use]
+    pub fn within(self, limit_value: f64) -> Self {
+        Self { limit_value: Some(limit_value), ..self }
     }
 
     /// Prints the figure: a JSON line, or a line for people.
