@@ -14,6 +14,8 @@ pub use take::take;
 pub use verify::verify;
 pub use write::{size, write};
 
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
 use bytes::Bytes;
 use forebay_table::{Chunk, Projection, Table};
 
@@ -43,6 +45,15 @@ fn scan(file: &Bytes, columns: Option<&[&str]>) -> f64 {
         batches.map(|batch| consume(&batch.expect("the file was written whole"))).sum::<f64>()
     };
     row_groups.map(sum).sum()
+}
+
+/// The columns' bytes, as arrays have them.
+fn buffers(batches: &[RecordBatch]) -> Vec<Buffer> {
+    let buffers = batches.iter().flat_map(RecordBatch::columns).flat_map(|column| {
+        let data = column.to_data();
+        data.buffers().iter().chain(data.nulls().map(|nulls| nulls.buffer())).cloned().collect::<Vec<_>>()
+    });
+    buffers.collect()
 }
 
 /// All have to come to the same sum, but for the order of additions.
