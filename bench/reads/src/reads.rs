@@ -171,7 +171,8 @@ pub async fn sequential() -> Result<Vec<Figure>> {
     ])
 }
 
-fn page_cache_file(bytes: &[u8]) -> Result<File> {
+/// A file with these bytes, all of them in the page cache.
+pub(crate) fn page_cache_file(bytes: &[u8]) -> Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(bytes)?;
     let mut buffer = vec![0; 1 << 20];

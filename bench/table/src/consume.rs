@@ -24,12 +24,12 @@ fn consume_column(column: &dyn Array) -> f64 {
 pub fn consume_rows(batch: &RecordBatch, rows: &[usize]) -> f64 {
     let of = |column: &ArrayRef| {
         let nulls = rows.iter().filter(|&&row| column.is_null(row)).count() as f64;
-        nulls
-            + match column.data_type() {
-                DataType::Float64 => sum_at(column.as_primitive::<Float64Type>().values(), rows, |value| value),
-                DataType::Int32 => sum_at(column.as_primitive::<Int32Type>().values(), rows, f64::from),
-                _ => sum_at(column.as_primitive::<Int64Type>().values(), rows, |value| value as f64),
-            }
+        let values = match column.data_type() {
+            DataType::Float64 => sum_at(column.as_primitive::<Float64Type>().values(), rows, |value| value),
+            DataType::Int32 => sum_at(column.as_primitive::<Int32Type>().values(), rows, f64::from),
+            _ => sum_at(column.as_primitive::<Int64Type>().values(), rows, |value| value as f64),
+        };
+        values + nulls
     };
     batch.columns().iter().map(of).sum()
 }
