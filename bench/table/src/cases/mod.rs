@@ -1,6 +1,7 @@
 //! The bars, by what is measured.
 
 mod filter;
+mod huge;
 mod projection;
 mod scan;
 mod take;
@@ -8,6 +9,7 @@ mod verify;
 mod write;
 
 pub use filter::{filter_cells, filter_rows};
+pub use huge::scan_huge;
 pub use projection::projection;
 pub use scan::{scan_columns, scan_rows};
 pub use take::take;
