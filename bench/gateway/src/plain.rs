@@ -47,3 +47,27 @@ fn give(mut peer: TcpStream, answer: &[u8]) -> Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_head_is_answered_when_all_of_it_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        here.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let there = listener.accept().unwrap().0;
+        let giving = std::thread::spawn(move || give(there, b"bytes"));
+        let mut got = [0; 5];
+        for parts in [["GET / HTTP/1.1\r\n", "Host: here\r\n\r\n"], ["GET /again HTTP/1.1\r\n\r", "\n"]] {
+            parts.iter().for_each(|part| here.write_all(part.as_bytes()).unwrap());
+            here.read_exact(&mut got).unwrap();
+            assert_eq!(&got, b"bytes");
+        }
+        drop(here);
+        giving.join().unwrap().unwrap();
+    }
+}

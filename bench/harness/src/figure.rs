@@ -145,3 +145,17 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_limit_where_one_was_measured_and_no_bar_is_held_against_it() {
+        let figure = Figure::new("get", 9.0, "us", "redis", 10.0, Bar::RatioAtMost(1.0));
+        let text = |figure: &Figure| serde_json::to_string(figure).expect("figures are plain");
+        assert!(!text(&figure).contains("limit"), "{}", text(&figure));
+        let within = figure.within(3.0);
+        assert!(within.met && text(&within).contains("\"peer_value\":10.0,\"ratio\":0.9,\"limit_value\":3.0"), "{}", text(&within));
+    }
+}

@@ -74,3 +74,29 @@ fn answer(mut peer: impl Read + Write) -> Result<()> {
         taken %= request;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_answered_one_by_one_though_they_come_in_parts() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        here.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let answering = std::thread::spawn(move || answer(there));
+        here.write_all(&[4_u32.to_le_bytes(), 6_u32.to_le_bytes()].concat()).unwrap();
+        let mut ask = |bytes: usize, answers: usize| {
+            here.write_all(&vec![1; bytes]).unwrap();
+            here.read_exact(&mut vec![0; 6 * answers]).unwrap();
+        };
+        // One and a half, then what is left of three.
+        ask(6, 1);
+        ask(6, 2);
+        here.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(here.read(&mut [0]).unwrap(), 0, "nothing more came");
+        answering.join().unwrap().unwrap();
+    }
+}
