@@ -5,8 +5,10 @@ mod engine;
 mod hot;
 mod losses;
 mod mixapart;
+mod one_column;
 mod recorder;
 mod shuffle;
+mod tables;
 mod ways;
 
 use std::process::ExitCode;
@@ -53,6 +55,10 @@ enum Name {
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
     Amplification,
+    /// A sum over one column of twenty of a table file of 200 MB, cold: bytes fetched against those of the column.
+    OneColumn,
+    /// TPC-H over table files on a cluster of four workers: right answers, and a scan against one process.
+    Tables,
     #[command(flatten)]
     Reads(Reads),
     /// A table read by SQL, then through the S3 gateway, then as Python does, on four workers: bytes fetched twice.
@@ -136,6 +142,8 @@ async fn run(arguments: Arguments) -> Result<bool> {
                 print(one.figures().await?);
             }
             print(engine::amplification().await?);
+            print(one_column::one_column().await?);
+            print(tables::tables().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
             print(hot::hot_form().await?);
@@ -152,6 +160,8 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Reads(one) => print(one.figures().await?),
+        Name::OneColumn => print(one_column::one_column().await?),
+        Name::Tables => print(tables::tables().await?),
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),

@@ -13,6 +13,8 @@ pub struct Pulled {
     pub value: f64,
     /// The peer's.
     pub peer: Option<f64>,
+    /// The limit's, where that is not the peer.
+    pub limit: Option<f64>,
 }
 
 /// The figure, from the one line of the bench's output that is about it; lines that are no JSON are passed over. An output that is one
@@ -29,7 +31,8 @@ pub fn pull(bench: &Bench, figure: &Figure, output: &str) -> Result<Pulled> {
     let value = number(&line, figure.value_at.as_ref().unwrap_or(&bench.value_at))?;
     let peer_at = figure.peer_at.as_ref().unwrap_or(&bench.peer_at);
     let peer = figure.peer.as_ref().map(|_| number(&line, peer_at)).transpose()?;
-    Ok(Pulled { value, peer })
+    let limit = figure.limit_at.as_ref().map(|at| number(&line, at)).transpose()?;
+    Ok(Pulled { value, peer, limit })
 }
 
 fn lines(output: &str) -> Vec<Value> {
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
     use crate::Table;
 
-    const OUTPUT: &str = "building\n{\"what\":\"get at 0.48x (0.479x), uniform\",\"value\":12.5,\"peer_value\":10}\n\
+    const OUTPUT: &str = "building\n{\"what\":\"get at 0.48x (0.479x), uniform\",\"value\":12.5,\"peer_value\":10,\"limit_value\":25}\n\
          {\"what\":\"get at 0.55x (0.549x), uniform\",\"value\":20,\"met\":true}\n{\"what\":\"odd\",\"value\":\"fast\"}\n";
 
     fn pulled(line: &str, rest: &str) -> Result<Pulled> {
@@ -96,8 +99,10 @@ mod tests {
     #[test]
     fn a_line_is_found_by_what_its_fields_say() {
         let found = pulled("{ what = 'get at 0.48x*uniform' }", "peer = 'peer'").unwrap();
-        assert_eq!(found, Pulled { value: 12.5, peer: Some(10.0) });
-        assert_eq!(pulled("{ met = 'true' }", "").unwrap(), Pulled { value: 20.0, peer: None });
+        assert_eq!(found, Pulled { value: 12.5, peer: Some(10.0), limit: None });
+        assert_eq!(pulled("{ met = 'true' }", "").unwrap(), Pulled { value: 20.0, peer: None, limit: None });
+        let limited = pulled("{ what = 'get at 0.48x*' }", "limit = 'echo'\nlimit_at = '/limit_value'").unwrap();
+        assert_eq!((limited.peer, limited.limit), (None, Some(25.0)));
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct Point {
     /// The peer's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<f64>,
+    /// The limit's, where that is not the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -82,7 +85,7 @@ pub struct Point {
 
 impl Point {
     pub(crate) fn of(pulled: Pulled) -> Self {
-        Self { value: Some(pulled.value), peer: pulled.peer, error: None }
+        Self { value: Some(pulled.value), peer: pulled.peer, limit: pulled.limit, error: None }
     }
 
     pub(crate) fn failed(why: String) -> Self {
@@ -132,9 +135,18 @@ pub struct Entry {
     pub better: Better,
     /// Whether the README shows it though its bar is met.
     pub readme: bool,
-    /// The physical limit that the peer is.
+    /// The physical limit: what the peer is, or what `limit_value` is of; none before that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
+    /// What the limit's program gave in the same runs, where that is not the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_value: Option<Spread>,
+    /// Ours to it, round by round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ratio: Option<Spread>,
+    /// What was tried to reach the bar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<String>,
     /// The run that it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -146,10 +158,10 @@ pub struct Entry {
 impl Entry {
     /// What the rounds say of a figure.
     pub fn judge(bench: &Bench, figure: &Figure, run: Option<String>, rounds: Vec<Point>) -> Self {
-        let values: Vec<f64> = rounds.iter().filter_map(|point| point.value).collect();
-        let peers: Vec<f64> = rounds.iter().filter_map(|point| point.peer).collect();
-        let ratios: Vec<f64> = rounds.iter().filter_map(|point| Some(rounded(point.value? / point.peer?))).collect();
-        let (value, ratio) = (Spread::of(&values), Spread::of(&ratios));
+        let spread = |of: fn(&Point) -> Option<f64>| Spread::of(&rounds.iter().filter_map(of).collect::<Vec<_>>());
+        let (value, peer, limit_value) = (spread(|point| point.value), spread(|point| point.peer), spread(|point| point.limit));
+        let ratio = spread(|point| Some(rounded(point.value? / point.peer?)));
+        let limit_ratio = spread(|point| Some(rounded(point.value? / point.limit?)));
         let error = rounds.iter().find_map(|point| point.error.clone());
         let verdict = match (&error, value, &figure.bar) {
             (Some(_), _, _) => Verdict::Failed,
@@ -157,7 +169,9 @@ impl Entry {
             (None, Some(value), Some(bar)) => bar.judge(value.median, ratio.map(|ratio| ratio.median)),
             (None, Some(_), None) => Verdict::ForTheRecord,
         };
-        let peer = figure.peer.clone().and_then(|says| Some(Peer { says, spread: Spread::of(&peers)? }));
+        let peer = figure.peer.clone().and_then(|says| Some(Peer { says, spread: peer? }));
+        // Before it is measured, the peer would be taken for it.
+        let limit = figure.limit.clone().filter(|_| figure.limit_at.is_none() || limit_value.is_some());
         Self {
             name: figure.name.clone(),
             says: figure.says.clone(),
@@ -171,7 +185,10 @@ impl Entry {
             error,
             better: figure.better(),
             readme: figure.readme,
-            limit: figure.limit.clone(),
+            limit,
+            limit_value,
+            limit_ratio,
+            tried: figure.tried.clone(),
             run: run.filter(|_| !rounds.is_empty()),
             rounds,
         }

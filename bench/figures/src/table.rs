@@ -83,8 +83,12 @@ pub struct Figure {
     /// Whether the README shows it though its bar is met.
     #[serde(default)]
     pub readme: bool,
-    /// The physical limit that the peer is, where it is one.
+    /// The physical limit that the peer is, where it is one, or the program whose figure `limit_at` has.
     pub limit: Option<String>,
+    /// Where the line has what the limit's program gave, where that is not the peer.
+    pub limit_at: Option<String>,
+    /// What was tried to reach the bar; shown while it is missed.
+    pub tried: Option<String>,
     /// Which way is better, where no bar says so.
     pub better: Option<Better>,
 }
@@ -158,8 +162,14 @@ impl Figure {
         if self.peer.is_none() && self.bar.as_ref().is_some_and(|bar| bar.of_ratio) {
             return bad("its bar is a ratio, and there is no `peer`");
         }
-        if self.peer.is_none() && self.limit.is_some() {
-            return bad("the limit is what the peer measures, and there is no `peer`");
+        if self.peer.is_none() && self.limit_at.is_none() && self.limit.is_some() {
+            return bad("the limit is what the peer measures, and there is no `peer` and no `limit_at`");
+        }
+        if self.limit.is_none() && self.limit_at.is_some() {
+            return bad("`limit_at` says where the limit's figure is, and no `limit` what it is of");
+        }
+        if self.bar.is_none() && self.tried.is_some() {
+            return bad("what was tried is told of a bar that is missed, and there is no `bar`");
         }
         Ok(())
     }
@@ -170,5 +180,26 @@ impl Bench {
     pub fn command(&self) -> String {
         let words = std::iter::once(self.package.as_str()).chain(self.args.iter().map(String::as_str));
         words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(rest: &str) -> Result<Table> {
+        let figure = "[[bench.figure]]\nname = 'f'\nsays = 's'\nunit = 'x'\nline = { what = 'w' }";
+        Table::parse(&format!("[[bench]]\nname = 'b'\npackage = 'p'\n{figure}\n{rest}"))
+    }
+
+    #[test]
+    fn a_limit_has_a_figure_and_what_was_tried_a_bar() {
+        for right in ["peer = 'p'\nlimit = 'l'", "limit = 'l'\nlimit_at = '/l'", "bar = '>= 1 x'\ntried = 't'"] {
+            assert!(figure(right).is_ok(), "{right}");
+        }
+        for (wrong, why) in [("limit = 'l'", "no `peer`"), ("limit_at = '/l'", "no `limit`"), ("tried = 't'", "no `bar`")] {
+            let error = figure(wrong).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod cold;
 mod load;
 mod memory;
 mod peers;
+mod plain;
 mod rig;
 mod rights;
 mod sign;
@@ -55,6 +56,9 @@ struct Args {
     /// Only be a cluster with a gateway, and an object of so many bytes.
     #[arg(long, hide = true)]
     serve: Option<usize>,
+    /// Only be the smallest server of answers of so many bytes.
+    #[arg(long, hide = true)]
+    plain: Option<usize>,
 }
 
 #[tokio::main]
@@ -65,6 +69,9 @@ async fn main() {
     }
     if let Some(bytes) = args.serve {
         return rig::serve(bytes).await;
+    }
+    if let Some(bytes) = args.plain {
+        return plain::serve(bytes);
     }
     for bar in Bar::value_variants().iter().filter(|bar| args.bars.is_empty() || args.bars.contains(bar)) {
         match bar {

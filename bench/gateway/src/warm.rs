@@ -1,4 +1,4 @@
-//! Requests a second of what all caches hold, against nginx and rclone, with wrk as the client of all three.
+//! Requests a second of what all caches hold, against nginx and rclone, and beside a plain socket, with wrk as the client of all.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,9 +6,10 @@ use std::process::Command;
 
 use crate::load::{Ask, ranges, run, whole};
 use crate::peers::{nginx, rclone};
+use crate::plain;
 use crate::rig::{KEY, Rig, environment};
 use crate::sign::presign;
-use forebay_bench_harness::{at_least, median};
+use forebay_bench_harness::{Bar, Figure, median};
 
 const FILE_BYTES: u64 = 30_000_000;
 
@@ -58,16 +59,20 @@ pub async fn all(seconds: u64, rounds: usize) {
         for server in servers {
             run(server, &workload.asks, 4).await;
         }
-        let mut rates: [Vec<f64>; 3] = Default::default();
+        let (_plain, plain) = plain::start(workload.asks[0].bytes);
+        let mut rates: [Vec<f64>; 4] = Default::default();
         for _ in 0..rounds {
-            for (server, rates) in servers.iter().zip(&mut rates) {
+            for (server, rates) in servers.iter().chain([&plain]).zip(&mut rates) {
                 rates.push(wrk(*server, &workload, seconds, rig.folder.path()).await);
             }
         }
-        let [ours, nginx, rclone] = rates.map(median);
-        at_least(workload.name, "requests/s", ours, ("nginx", nginx), workload.over_nginx);
+        let [ours, nginx, rclone, plain] = rates.map(median);
+        let print = |peer: &str, rate, bar| {
+            Figure::new(workload.name, ours, "requests/s", peer, rate, Bar::RatioAtLeast(bar)).within(plain).print(true);
+        };
+        print("nginx", nginx, workload.over_nginx);
         if let Some(bar) = workload.over_rclone {
-            at_least(workload.name, "requests/s", ours, ("rclone", rclone), bar);
+            print("rclone", rclone, bar);
         }
     }
 }

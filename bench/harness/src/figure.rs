@@ -52,6 +52,8 @@ pub struct Figure {
     peer_value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_value: Option<f64>,
     bar: String,
     /// Whether the bar is met.
     pub met: bool,
@@ -75,7 +77,7 @@ impl Figure {
     /// A figure by itself.
     pub fn alone(what: impl Into<String>, value: f64, unit: &'static str, limit: Bar) -> Self {
         let (what, bar, met) = (what.into(), limit.text(unit), limit.is_met(value, None));
-        Self { what, value, unit, peer: None, peer_value: None, ratio: None, bar, met, limit }
+        Self { what, value, unit, peer: None, peer_value: None, ratio: None, limit_value: None, bar, met, limit }
     }
 
     /// It against a peer measured in the same run.
@@ -84,6 +86,12 @@ impl Figure {
         let ratio = Some(self.value / peer_value);
         let met = self.limit.is_met(self.value, ratio);
         Self { peer: Some(peer.into()), peer_value: Some(peer_value), ratio, met, ..self }
+    }
+
+    /// And beside what the smallest program gave that does only that work, measured in the same run.
+    #[must_use]
+    pub fn within(self, limit_value: f64) -> Self {
+        Self { limit_value: Some(limit_value), ..self }
     }
 
     /// Prints the figure: a JSON line, or a line for people.
@@ -136,4 +144,18 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_limit_where_one_was_measured_and_no_bar_is_held_against_it() {
+        let figure = Figure::new("get", 9.0, "us", "redis", 10.0, Bar::RatioAtMost(1.0));
+        let text = |figure: &Figure| serde_json::to_string(figure).expect("figures are plain");
+        assert!(!text(&figure).contains("limit"), "{}", text(&figure));
+        let within = figure.within(3.0);
+        assert!(within.met && text(&within).contains("\"ratio\":0.9,\"limit_value\":3.0,"), "{}", text(&within));
+    }
 }

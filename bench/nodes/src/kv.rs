@@ -1,14 +1,15 @@
 //! Bar of small values: get and put by TCP, Unix socket and shared memory, against Redis; and what an idle worker costs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeType, Nodes};
 
 use crate::clock::{p50, rate};
+use crate::echo::{Echo, SMALL};
 use crate::redis::Redis;
 use crate::rig::{Rig, Way};
-use forebay_bench_harness::{at_least, at_most, median};
+use forebay_bench_harness::{Bar, Figure, at_most, median};
 
 /// Keys that are used in turn.
 const KEYS: usize = 96;
@@ -20,9 +21,10 @@ const IDLE: Duration = Duration::from_secs(5);
 
 /// Get and put, one at a time and 16 together: as one batch, which is what Redis's pipeline is, and as calls of their own. The
 /// peer's one at a time are asked by a plain client, since redis-benchmark tells times of less than 10 us in steps of 8. Shared
-/// memory stands beside Redis over its Unix socket.
+/// memory stands beside Redis over its Unix socket, and so do calls in flight, whichever way they go. The limit is a plain socket that
+/// is given as many bytes, 16 messages by one write where 16 go together; shared memory has that of a Unix socket.
 pub async fn all(requests: usize, rounds: usize) {
-    let (rig, redis) = (Rig::start(), Redis::start());
+    let (rig, redis, echo) = (Rig::start(), Redis::start(), Echo::start());
     for (by, way, bar) in [(Way::Tcp, "tcp", 0.8), (Way::Unix, "unix", 0.75), (Way::SharedMemory, "shared-memory", 0.75)] {
         let (nodes, unix) = (rig.nodes_by(by).await, by != Way::Tcp);
         let table = format!("/tmp/{way}");
@@ -33,29 +35,40 @@ pub async fn all(requests: usize, rounds: usize) {
         for bytes in [64, 1024] {
             let value = Bytes::from(vec![7; bytes]);
             for test in ["set", "get"] {
-                let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+                let sizes = if test == "set" { (bytes, SMALL) } else { (SMALL, bytes) };
+                let (mut ours, mut theirs, mut limit) = (Vec::new(), Vec::new(), Vec::new());
                 for _ in 0..rounds {
                     ours.push(p50(requests, |at| one(&nodes, test, &paths[at % KEYS], &value)).await);
-                    theirs.push(plain_p50(&redis, test, bytes, requests, unix));
+                    theirs.push(redis.plain(test, bytes, 1, unix).p50(requests));
+                    limit.push(echo.plain(sizes, 1, unix).p50(requests));
                 }
                 let name = format!("{way} {test} {bytes} B p50");
                 let ours = median(ours);
-                at_most(&name, "us", ours, ("redis", median(theirs)), bar);
+                let figure = Figure::new(&name, ours, "us", "redis", median(theirs), Bar::RatioAtMost(bar));
+                figure.within(median(limit)).print(true);
                 if by == Way::SharedMemory {
                     at_most(&name, "us", ours, ("the bar", 3.0), 1.0);
                 }
-                let (mut ours, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+                let (mut batched, mut single, mut limit) = (Vec::new(), Vec::new(), Vec::new());
+                let (mut theirs, mut by_unix) = (Vec::new(), Vec::new());
                 for _ in 0..rounds {
                     let batches = requests * 10 / TOGETHER;
                     let batch = |at: usize| many(&nodes, test, &table, &names[at * TOGETHER % KEYS..][..TOGETHER], &value);
-                    ours.push(rate(batches, 1, batch).await * TOGETHER as f64);
+                    batched.push(rate(batches, 1, batch).await * TOGETHER as f64);
                     single.push(rate(requests * 10, TOGETHER, |at| one(&nodes, test, &paths[at % KEYS], &value)).await);
-                    let best = plain_rate(&redis, test, bytes, batches, unix);
-                    theirs.push(redis.run(test, bytes, batches * TOGETHER, TOGETHER, unix).max(best));
+                    let best = pipelined(&redis, test, bytes, batches, unix);
+                    theirs.push(best);
+                    by_unix.push(if unix { best } else { pipelined(&redis, test, bytes, batches, true) });
+                    limit.push(echo.plain(sizes, TOGETHER, unix).rate(batches) * TOGETHER as f64);
                 }
-                let theirs = ("redis", median(theirs));
-                at_least(&format!("{way} {test} {bytes} B, 16 together"), "ops/s", median(ours), theirs, 1.3);
-                at_least(&format!("{way} {test} {bytes} B, 16 calls in flight"), "ops/s", median(single), theirs, 1.3);
+                let limit = median(limit);
+                let print = |what: &str, ours, peer: &str, theirs, bar| {
+                    let name = format!("{way} {test} {bytes} B, {what}");
+                    let figure = Figure::new(name, median(ours), "ops/s", peer, median(theirs), Bar::RatioAtLeast(bar));
+                    figure.within(limit).print(true);
+                };
+                print("16 together", batched, "redis", theirs, 1.3);
+                print("16 calls in flight", single, "redis by Unix socket", by_unix, 1.0);
             }
         }
         if by == Way::SharedMemory {
@@ -88,19 +101,8 @@ async fn many(nodes: &Nodes, test: &str, table: &str, names: &[&str], value: &By
     }
 }
 
-fn plain_p50(redis: &Redis, test: &str, bytes: usize, requests: usize, unix: bool) -> f64 {
-    let mut plain = redis.plain(test, bytes, 1, unix);
-    let times = (0..requests).map(|_| {
-        let began = Instant::now();
-        plain.ask();
-        began.elapsed().as_secs_f64() * 1e6
-    });
-    median(times.collect())
-}
-
-fn plain_rate(redis: &Redis, test: &str, bytes: usize, batches: usize, unix: bool) -> f64 {
-    let mut plain = redis.plain(test, bytes, TOGETHER, unix);
-    let began = Instant::now();
-    (0..batches).for_each(|_| plain.ask());
-    (batches * TOGETHER) as f64 / began.elapsed().as_secs_f64()
+/// The better of redis-benchmark and of a plain client.
+fn pipelined(redis: &Redis, test: &str, bytes: usize, batches: usize, unix: bool) -> f64 {
+    let plain = redis.plain(test, bytes, TOGETHER, unix).rate(batches) * TOGETHER as f64;
+    redis.run(test, bytes, batches * TOGETHER, TOGETHER, unix).max(plain)
 }

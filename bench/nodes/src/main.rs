@@ -9,11 +9,13 @@
 mod bag;
 mod clock;
 mod disk;
+mod echo;
 mod enumerate;
 mod file;
 mod kv;
 mod large;
 mod metadata;
+mod plain;
 mod redis;
 mod rig;
 mod same_host;
@@ -62,6 +64,9 @@ struct Args {
     /// Bytes of that worker's disk tier.
     #[arg(long, hide = true, default_value_t = 0)]
     disk_bytes: u64,
+    /// Runs the smallest program that can be called, with this Unix socket.
+    #[arg(long, hide = true)]
+    echo: Option<std::path::PathBuf>,
     /// Runs a worker of the bag's, which joins this coordinator.
     #[arg(long, hide = true, requires_all = ["listen", "folder"])]
     worker: Option<String>,
@@ -79,6 +84,9 @@ async fn main() {
     let args = Args::parse();
     if let Some(folder) = &args.serve {
         return rig::serve(folder, args.disk_bytes).await;
+    }
+    if let Some(socket) = &args.echo {
+        return echo::serve(socket);
     }
     if let (Some(join), Some(listen), Some(folder)) = (&args.worker, &args.listen, &args.folder) {
         return bag::work(join, listen, folder).await;

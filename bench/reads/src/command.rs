@@ -4,7 +4,7 @@ use clap::Subcommand;
 use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
-use crate::{ahead, objects, reads, serve};
+use crate::{ahead, objects, reads, serve, sizes};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -21,6 +21,8 @@ pub enum Reads {
     Latency,
     /// 10,000 objects of 50 KB, warm.
     Objects,
+    /// Reads of 1 B to 1 GiB, warm, of objects and of temporary data.
+    Sizes,
     /// Requests for one read of an unknown object.
     Unknown,
     /// The worker's memory beyond its tiers.
@@ -31,7 +33,7 @@ pub enum Reads {
 
 impl Reads {
     /// All of them, in the order in which they are run together.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Unknown,
         Self::Random,
         Self::Bound,
@@ -39,6 +41,7 @@ impl Reads {
         Self::Tcp,
         Self::Latency,
         Self::Objects,
+        Self::Sizes,
         Self::Memory,
         Self::AheadEvicted,
     ];
@@ -55,6 +58,7 @@ impl Reads {
             Self::Tcp => reads::tcp().await,
             Self::Latency => reads::latency().await,
             Self::Objects => objects::objects().await,
+            Self::Sizes => sizes::sizes().await,
             Self::Unknown => reads::unknown().await,
             Self::Memory => reads::memory().await,
             Self::AheadEvicted => ahead::evicted().await,

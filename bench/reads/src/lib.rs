@@ -11,6 +11,7 @@ mod objects;
 mod reads;
 pub mod rig;
 mod serve;
+mod sizes;
 pub mod traffic;
 
 pub use command::{Reads, Serve};

@@ -64,6 +64,8 @@ enum Case {
     Size,
     /// Writing.
     Write,
+    /// Full scan of the column store in huge pages.
+    ScanHuge,
 }
 
 fn main() -> Result<()> {
@@ -71,7 +73,7 @@ fn main() -> Result<()> {
     let files = Files::new(arguments.dir, arguments.rows)?;
     let peers = Peers::new(arguments.python, arguments.rounds)?;
     let report = Report::new(arguments.rows, arguments.rounds);
-    let runs: [(Case, Run); 9] = [
+    let runs: [(Case, Run); 10] = [
         (Case::ScanColumns, cases::scan_columns),
         (Case::Verify, cases::verify),
         (Case::ScanRows, cases::scan_rows),
@@ -81,6 +83,7 @@ fn main() -> Result<()> {
         (Case::Take, cases::take),
         (Case::Size, cases::size),
         (Case::Write, cases::write),
+        (Case::ScanHuge, cases::scan_huge),
     ];
     runs.iter()
         .filter(|(case, _)| arguments.case == Case::All || arguments.case == *case)

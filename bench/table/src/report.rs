@@ -20,6 +20,8 @@ pub struct Figure<'a> {
     pub unit: &'a str,
     /// How many times as good as the peer it should be; nothing where nothing was promised.
     pub at_least: Option<f64>,
+    /// What the smallest program takes that does only that work, where it was measured.
+    pub limit: Option<f64>,
 }
 
 impl Report {
@@ -32,14 +34,19 @@ impl Report {
         let ratio = figure.theirs / figure.ours;
         self.line(json!({
             "bench": "table", "case": figure.case, "peer": figure.peer, "ours": figure.ours, "theirs": figure.theirs,
-            "unit": figure.unit, "ratio": (ratio * 1000.0).round() / 1000.0, "bar": figure.at_least,
+            "limit": figure.limit, "unit": figure.unit, "ratio": (ratio * 1000.0).round() / 1000.0, "bar": figure.at_least,
             "met": figure.at_least.map(|bar| ratio >= bar), "rows": self.rows, "rounds": self.rounds,
         }));
     }
 
     /// Prints seconds of ours beside a peer's.
     pub fn secs(&self, case: &str, peer: &str, ours: f64, theirs: f64, at_least: Option<f64>) {
-        self.figure(&Figure { case, peer, ours, theirs, unit: "s", at_least });
+        self.figure(&Figure { case, peer, ours, theirs, unit: "s", at_least, limit: None });
+    }
+
+    /// The same, and beside them what the smallest program takes.
+    pub fn secs_within(&self, case: &str, peer: &str, [ours, theirs, limit]: [f64; 3], at_least: Option<f64>) {
+        self.figure(&Figure { case, peer, ours, theirs, unit: "s", at_least, limit: Some(limit) });
     }
 
     /// Prints bytes of ours, which should be at most `at_most` times those of `of`.

@@ -23,11 +23,11 @@ pub fn list_section(record: &Record, to: &str) -> String {
     format!("{}\n\n{HEAD}{rows}\nWhat prints each:\n\n| figure | program |\n|---|---|\n{programs}", about(record, to))
 }
 
-/// The section of figures whose peer is a physical limit.
+/// The section of figures beside physical limits, and of what was tried where a bar is missed.
 pub fn limits_section(record: &Record, to: &str) -> String {
     let rows: String = record.figures.iter().filter(|entry| entry.is_run()).filter_map(limit_row).collect();
-    let head =
-        "| figure | what | Forebay | physical limit, in the same run | share reached | program |\n|---|---|---|---|---|---|\n";
+    let head = "| figure | what | Forebay | physical limit, in the same run | share reached | what was tried | program |\n\
+                |---|---|---|---|---|---|---|\n";
     format!("{}\n\n{head}{rows}", about(record, to))
 }
 
@@ -124,17 +124,34 @@ fn outcome(entry: &Entry) -> String {
 }
 
 fn limit_row(entry: &Entry) -> Option<String> {
-    let (limit, ours, peer, ratio) = (entry.limit.as_ref()?, entry.value?, entry.peer.as_ref()?, entry.ratio?);
-    // A ratio of time tells how much longer, a share how much of the limit is had.
-    let share = if entry.better == Better::More { ratio.median } else { 1.0 / ratio.median };
+    let (ours, limit) = (entry.value?, of_limit(entry));
+    let tried = entry.tried.clone().filter(|_| entry.verdict == Verdict::Missed);
+    if limit.is_none() && tried.is_none() {
+        return None;
+    }
+    let (limit, share) = limit.unwrap_or_default();
     Some(line(&[
         format!("`{}`", entry.name),
         entry.says.clone(),
         with_unit(&ours, &entry.unit),
-        format!("{}: {}, {limit}", peer.says, with_unit(&peer.spread, &entry.unit)),
-        format!("{:.0} %", share * 100.0),
+        limit,
+        share,
+        tried.unwrap_or_default(),
         format!("`{}`", entry.command),
     ]))
+}
+
+/// What the limit's program gave, and how much of that is reached.
+fn of_limit(entry: &Entry) -> Option<(String, String)> {
+    let limit = entry.limit.as_ref()?;
+    let (who, spread, ratio) = match (&entry.limit_value, &entry.peer) {
+        (Some(spread), _) => (String::new(), spread, entry.limit_ratio?),
+        (None, Some(peer)) => (format!("{}: ", peer.says), &peer.spread, entry.ratio?),
+        (None, None) => return None,
+    };
+    // A ratio of time tells how much longer, a share how much of the limit is had.
+    let share = if entry.better == Better::More { ratio.median } else { 1.0 / ratio.median };
+    Some((format!("{who}{}, {limit}", with_unit(spread, &entry.unit)), format!("{:.0} %", share * 100.0)))
 }
 
 fn line(cells: &[String]) -> String {
@@ -149,19 +166,19 @@ mod tests {
 
     const TABLE: &str = "[[bench]]\nname = 'b'\npackage = 'prog'\nargs = ['x']\n\
         [[bench.figure]]\nname = 'hit'\nsays = 'a hit'\nline = { what = 'hit' }\nunit = 'us'\npeer = 'pread'\nbar = '<= 2x'\nlimit = 'the page cache'\n\
-        [[bench.figure]]\nname = 'miss'\nsays = 'a miss'\nline = { what = 'miss' }\nunit = 'ops/s'\nbar = '>= 10 ops/s'\n\
+        [[bench.figure]]\nname = 'miss'\nsays = 'a miss'\nline = { what = 'miss' }\nunit = 'ops/s'\nbar = '>= 10 ops/s'\nlimit = 'a plain socket'\nlimit_at = '/limit_value'\ntried = 'two | sockets'\n\
         [[bench.figure]]\nname = 'broken'\nsays = 'a | pipe'\nline = { what = 'broken' }\nunit = 'ops/s'\n\
         [[bench.figure]]\nname = 'later'\nsays = 'nobody'\nline = { what = 'later' }\nunit = 'ops/s'\n";
 
     fn point(value: f64, peer: Option<f64>) -> Point {
-        Point { value: Some(value), peer, error: None }
+        Point { value: Some(value), peer, ..Point::default() }
     }
 
     fn record() -> Record {
         let table = Table::parse(TABLE).unwrap();
         let rounds = |name: &str| match name {
             "hit" => vec![point(10.0, Some(5.0)), point(11.0, Some(5.5)), point(8.0, Some(5.0))],
-            "miss" => vec![point(9.0, None)],
+            "miss" => vec![Point { limit: Some(36.0), ..point(9.0, None) }],
             "broken" => vec![point(1.0, None), Point::failed("no\nserver".to_owned())],
             _ => Vec::new(),
         };
@@ -198,7 +215,21 @@ mod tests {
     #[test]
     fn a_share_of_a_limit_is_the_part_that_is_reached_whichever_way_is_better() {
         let page = limits_section(&record(), "../");
-        assert!(page.contains("| pread: 5 us (5 to 5.50), the page cache | 50 % | `prog x` |"), "{page}");
-        assert_eq!(page.matches("\n| `").count(), 1, "only figures that have a limit and were measured: {page}");
+        assert!(page.contains("| pread: 5 us (5 to 5.50), the page cache | 50 % |  | `prog x` |"), "{page}");
+        assert!(page.contains("| 9 ops/s | 36 ops/s, a plain socket | 25 % | two \\| sockets | `prog x` |"), "{page}");
+        assert_eq!(page.matches("\n| `").count(), 2, "only figures that have a limit and were measured: {page}");
+    }
+
+    #[test]
+    fn what_was_tried_is_told_of_what_is_missed_and_no_peer_is_taken_for_a_limit_that_was_not_measured() {
+        let text = TABLE.replace("unit = 'us'\npeer", "unit = 'us'\nlimit_at = '/l'\ntried = 'hints'\npeer");
+        let table = Table::parse(&text).unwrap();
+        let judged = |ours: f64| {
+            let of = |name: &str| if name == "hit" { vec![point(ours, Some(5.0))] } else { Vec::new() };
+            let entries = table.figures().map(|(bench, figure)| Entry::judge(bench, figure, None, of(&figure.name)));
+            limits_section(&Record { figures: entries.collect(), ..Record::empty() }, "")
+        };
+        assert!(!judged(10.0).contains("`hit`"), "{}", judged(10.0));
+        assert!(judged(11.0).contains("| `hit` | a hit | 11 us |  |  | hints | `prog x` |"), "{}", judged(11.0));
     }
 }

@@ -1,6 +1,7 @@
 //! The bars, by what is measured.
 
 mod filter;
+mod huge;
 mod projection;
 mod scan;
 mod take;
@@ -8,12 +9,15 @@ mod verify;
 mod write;
 
 pub use filter::{filter_cells, filter_rows};
+pub use huge::scan_huge;
 pub use projection::projection;
 pub use scan::{scan_columns, scan_rows};
 pub use take::take;
 pub use verify::verify;
 pub use write::{size, write};
 
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
 use bytes::Bytes;
 use forebay_table::{Chunk, Projection, Table};
 
@@ -43,6 +47,15 @@ fn scan(file: &Bytes, columns: Option<&[&str]>) -> f64 {
         batches.map(|batch| consume(&batch.expect("the file was written whole"))).sum::<f64>()
     };
     row_groups.map(sum).sum()
+}
+
+/// The columns' bytes, as arrays have them.
+fn buffers(batches: &[RecordBatch]) -> Vec<Buffer> {
+    let buffers = batches.iter().flat_map(RecordBatch::columns).flat_map(|column| {
+        let data = column.to_data();
+        data.buffers().iter().chain(data.nulls().map(|nulls| nulls.buffer())).cloned().collect::<Vec<_>>()
+    });
+    buffers.collect()
 }
 
 /// All have to come to the same sum, but for the order of additions.

@@ -2,12 +2,11 @@
 
 use std::hint::black_box;
 
-use arrow_array::RecordBatch;
 use forebay_table::Table;
 use forebay_types::Result;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::{ROWS, agree, chunk, scan};
+use super::{ROWS, agree, buffers, chunk, scan};
 use crate::clock::{Candidate, race};
 use crate::consume::consume;
 use crate::files::Files;
@@ -68,11 +67,7 @@ pub fn scan_rows(files: &Files, _: &Peers, report: &Report) -> Result<()> {
     let rows = files.rows()?;
     let table = Table::open(&rows)?;
     let projection = table.schema().projection();
-    let buffers = files.batches.iter().flat_map(RecordBatch::columns).flat_map(|column| {
-        let data = column.to_data();
-        data.buffers().iter().chain(data.nulls().map(|nulls| nulls.buffer())).cloned().collect::<Vec<_>>()
-    });
-    let buffers = buffers.collect::<Vec<_>>();
+    let buffers = buffers(&files.batches);
     let mut copied = vec![0u8; buffers.iter().map(|buffer| buffer.len()).sum()];
     let bytes = copied.len() as u64;
     let mut candidates = vec![
