@@ -19,7 +19,7 @@ async fn who_is_at_rest_is_told_when_something_begins_to_be_read() {
     std::fs::write(folder.path().join("object"), b"bytes").unwrap();
     let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
     let url = format!("file://{}", folder.path().display());
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
     mounts.set(&view(vec![Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options }]));
     let (door, key) = (mounts.find(MountId(1)).unwrap(), Key::new("object").unwrap());
     let storage = door.storage().unwrap();
@@ -39,7 +39,7 @@ async fn who_is_at_rest_is_told_when_something_begins_to_be_read() {
 #[test]
 fn what_is_under_way_keeps_to_a_new_bound() {
     let folder = tempfile::tempdir().unwrap();
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
     let set = |bytes_per_sec: u64, read_only| {
         let bandwidth = Some(BitRate::from_bytes_per_sec(bytes_per_sec));
         let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
@@ -65,7 +65,7 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
         url: "file:///".to_string(),
         options: options.clone(),
     };
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
     let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
     mounts.set(&view(all));
     mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
@@ -79,7 +79,7 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
 
 #[test]
 fn a_number_that_means_another_mount_by_now_is_gone_first() {
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
     let set = |name: &str, url: &str, read_only| {
         let options = MountOptions { read_only, ..MountOptions::default() };
         mounts.set(&view(vec![Mount { id: MountId(1), name: name.parse().unwrap(), url: url.into(), options }]))
