@@ -34,7 +34,7 @@ struct Parts {
 #[derive(Debug)]
 pub struct Spent(#[expect(dead_code, reason = "kept to be dropped")] OwnedSemaphorePermit);
 
-/// A share of a [`Budget`] for one kind of what a process takes in. What is taken of it nothing else of the process has.
+/// A share of a [`Budget`] for some of who takes of it. What is taken of it no other has.
 #[derive(Clone, Debug)]
 pub struct BudgetShare {
     part: Budget,
