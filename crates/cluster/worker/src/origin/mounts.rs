@@ -100,8 +100,8 @@ impl MountDoor {
         }
         let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
         let (admission, settings, begins) = (Arc::clone(&self.admission), self.settings.clone(), Arc::clone(&self.begins));
-        let reads = Arc::clone(&self.reads);
-        Self { mount, admission, reads, settings, begins, state: Mutex::new(state) }
+        let (reads, unjudged) = (Arc::clone(&self.reads), self.unjudged.clone());
+        Self { mount, admission, unjudged, reads, settings, begins, state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.

@@ -77,6 +77,21 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
     assert_eq!(share(1), Some(50_000));
 }
 
+#[tokio::test]
+async fn one_mount_leaves_others_memory_for_objects_that_wait_for_their_checksum() {
+    let mount = |id| {
+        let (name, options) = (format!("lake{id}").parse().unwrap(), MountOptions::default());
+        Mount { id: MountId(id), name, url: "file:///".into(), options }
+    };
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::new(8 << 20));
+    mounts.set(&view(vec![mount(1), mount(2)]));
+    let within = Duration::from_millis(20);
+    let take = async |id, bytes| mounts.find(MountId(id)).unwrap().unjudged.take(bytes, within).await;
+    let _all = take(1, u64::MAX).await.expect("nobody else has any");
+    assert!(take(1, 1 << 20).await.is_none(), "that was all of its share");
+    assert!(take(2, 1 << 20).await.is_some());
+}
+
 #[test]
 fn a_number_that_means_another_mount_by_now_is_gone_first() {
     let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
