@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use forebay_transport::{Acceptor, Counted, Entrance, Introduced, Seldom, Served, Spoken, TlsSettings, connections_max, through};
 use forebay_types::Result;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -45,7 +44,7 @@ impl Incoming {
         let served = Served::new("flight-sql", most);
         let accept = async move {
             // Handshakes end with the port.
-            let (mut handshakes, entrance) = (JoinSet::new(), Entrance::with_places(CONNECTIONS_MAX));
+            let (mut handshakes, entrance) = (JoinSet::new(), Entrance::of_port(most));
             let mut failing = Seldom::default();
             loop {
                 let (stream, peer) = match listener.accept().await {
@@ -72,7 +71,7 @@ impl Incoming {
                     };
                     let Some(counted) = served.count(peer.ip()) else {
                         // In its place until then: of those there is a number.
-                        let _ = forebay_runtime::time::timeout(REFUSED_WITHIN, refuse(bytes)).await;
+                        let _ = forebay_runtime::time::timeout(REFUSED_WITHIN, bytes.end_with(&goodbye())).await;
                         return;
                     };
                     drop(place);
@@ -87,15 +86,8 @@ impl Incoming {
     }
 }
 
-/// Tells who comes when too many connections are served to come later, as HTTP/2 does.
-async fn refuse(mut bytes: Introduced) -> io::Result<()> {
-    bytes.write_all(&goodbye()).await?;
-    bytes.shutdown().await?;
-    // What he still sends is taken: an end that leaves some of it takes the answer along.
-    tokio::io::copy(&mut bytes, &mut tokio::io::sink()).await.map(drop)
-}
-
-/// Settings, which come first, and that no request was taken (`GOAWAY`) for there are too many (`ENHANCE_YOUR_CALM`).
+/// Tells who comes when too many connections are served to come later: settings, which come first in HTTP/2, and that no request was taken
+/// (`GOAWAY`) for there are too many (`ENHANCE_YOUR_CALM`).
 fn goodbye() -> Vec<u8> {
     let length = TOO_MANY.len() + 8;
     assert!(length < 256, "{length} bytes are told by one");
@@ -133,7 +125,7 @@ through!(write bytes: Socket);
 #[cfg(test)]
 mod tests {
     use futures::StreamExt;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
     use super::*;

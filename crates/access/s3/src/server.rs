@@ -8,7 +8,6 @@ use forebay_client::Client;
 use forebay_metrics::Gauge;
 use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Served, Spoken};
 use forebay_types::{Result, ResultExt};
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -74,7 +73,7 @@ forebay_types::shown!(Gateway: address);
 /// Serves connections until told to stop; those that are open then end with this function.
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let served = Served::new("s3", context.settings.connections_max);
-    let (mut connections, entrance) = (JoinSet::new(), Entrance::with_places(context.settings.connections_max));
+    let (mut connections, entrance) = (JoinSet::new(), Entrance::of_port(context.settings.connections_max));
     let mut failing = Seldom::default();
     loop {
         let accepted = loop {
@@ -138,17 +137,14 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
 }
 
 /// Tells who comes when too many connections are served to come later, whatever he wants.
-async fn refuse(mut socket: Introduced, context: &Context) -> std::io::Result<()> {
+async fn refuse(socket: Introduced, context: &Context) -> std::io::Result<()> {
     let why = "Too many connections are open, of all or of your host: close some, or try again later.";
     let body = S3Error::slow_down().saying(why).body("/", &context.request_id());
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/xml\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    socket.write_all(&[head.as_bytes(), &body[..]].concat()).await?;
-    socket.shutdown().await?;
-    // What he still sends is taken: an end that leaves some of it takes the answer along.
-    tokio::io::copy(&mut socket, &mut tokio::io::sink()).await.map(drop)
+    socket.end_with(&[head.as_bytes(), &body[..]].concat()).await
 }
 
 /// A connection that counts as open.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use forebay_block_store::{BlockStore, TierUsage};
 use forebay_protocol::{ClusterView, DrainReport, ReadCounters, Warning, WorkerReport};
-use forebay_transport::BudgetShare;
 use forebay_types::{Owner, Result, WorkerId};
 
 use crate::background::Background;
@@ -25,9 +24,6 @@ use crate::write::{Notes, Writes};
 
 /// Mounts of whose shared storage it is told what is wrong, at most.
 const TROUBLES_MAX: usize = 8;
-/// Objects that wait for their checksum hold one in so many bytes of what requests to the process may take: beside uploads, which have half,
-/// some is left.
-const UNJUDGED_SHARE: u64 = 3;
 
 /// What answers requests: made once, and seen whole by `session` and `process` only.
 pub(crate) struct Rooms {
@@ -61,10 +57,9 @@ impl Rooms {
             signals: Arc::clone(&signals),
             elsewhere,
             claims: Arc::clone(&claims),
-            unjudged: BudgetShare::of(tuning.budget.clone(), tuning.budget.bytes() / UNJUDGED_SHARE),
         };
         let in_place = Arc::new(InPlace::new(store.clone(), claims, settings.unix_socket.is_some()));
-        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes);
+        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes, tuning.unjudged.clone());
         let origin = Arc::new(Origin::new(means, mounts, dram_bytes, Arc::clone(&cluster)));
         let nodes = Nodes::new(
             store,

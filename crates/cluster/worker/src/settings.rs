@@ -8,6 +8,10 @@ use forebay_shard_store::GARBAGE_AFTER;
 use forebay_shared_storage::StorageSettings;
 use forebay_transport::{Address, Budget, Security, ServerLimits};
 
+/// Objects that wait for their checksum hold one byte for so many that requests to the process may hold, beside these: who sends requests and
+/// is slow about it keeps nobody from reading.
+const UNJUDGED_SHARE: u64 = 3;
+
 /// What a worker is, and where its parts are.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
@@ -71,8 +75,8 @@ pub struct Tuning {
     pub storage: StorageSettings,
     /// Limits of the data plane's server.
     pub limits: ServerLimits,
-    /// Memory of which objects that wait for their checksum take a share.
-    pub budget: Budget,
+    /// Memory of objects that wait for their checksum. A mount has half of it at most.
+    pub unjudged: Budget,
     /// Time between two heartbeats.
     pub beat: Duration,
     /// How long a block of temporary data that was moved to another worker is still there for readers under way.
@@ -94,7 +98,7 @@ impl Default for Tuning {
         Self {
             storage: StorageSettings::default(),
             limits: ServerLimits::default(),
-            budget: Budget::of_process(),
+            unjudged: Budget::new(Budget::of_process().bytes() / UNJUDGED_SHARE),
             beat: Duration::from_secs(1),
             reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),

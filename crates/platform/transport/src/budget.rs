@@ -8,6 +8,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What is counted by: tokio's permits are 32 bits wide where they are taken together.
 const UNIT_BYTES: u64 = 1 << 10;
+/// Requests up to this have a part of the budget to themselves, so that large ones don't hold them up.
+const SMALL_BYTES: u64 = 64 << 10;
 /// The part of small requests: one in this many.
 const SMALL_SHARE: u64 = 8;
 /// The budget of a process: this part of the memory that it may use, and at least so much.
@@ -32,7 +34,7 @@ struct Parts {
 #[derive(Debug)]
 pub struct Spent(#[expect(dead_code, reason = "kept to be dropped")] OwnedSemaphorePermit);
 
-/// A share of a [`Budget`] for one kind of what a process takes in. What is taken of it nothing else of the process has.
+/// A share of a [`Budget`] for some of who takes of it. What is taken of it no other has.
 #[derive(Clone, Debug)]
 pub struct BudgetShare {
     part: Budget,
@@ -44,9 +46,6 @@ pub struct BudgetShare {
 pub struct SpentShare(#[expect(dead_code, reason = "kept to be dropped")] (Spent, Spent));
 
 impl Budget {
-    /// Requests up to this have a part of the budget to themselves, so that large ones don't hold them up.
-    pub const SMALL_BYTES: u64 = 64 << 10;
-
     /// So many bytes; at least 1 MiB.
     pub fn new(bytes: u64) -> Self {
         let units = (bytes / UNIT_BYTES).clamp(1024, u64::from(u32::MAX / 2));
@@ -82,7 +81,7 @@ impl Budget {
 
     fn part(&self, bytes: u64) -> (&Arc<Semaphore>, u32) {
         let units = bytes.div_ceil(UNIT_BYTES).max(1);
-        match bytes <= Self::SMALL_BYTES {
+        match bytes <= SMALL_BYTES {
             true => (&self.0.small, units as u32),
             false => (&self.0.large, u32::try_from(units).unwrap_or(u32::MAX).min(self.0.large_units)),
         }
@@ -116,7 +115,7 @@ mod tests {
         let budget = Budget::new(8 << 20);
         let all = budget.take(u64::MAX).await;
         assert!(budget.try_take(1 << 20).is_none());
-        let small: Vec<_> = (0..16).map(|_| budget.try_take(Budget::SMALL_BYTES).expect("their own part")).collect();
+        let small: Vec<_> = (0..16).map(|_| budget.try_take(SMALL_BYTES).expect("their own part")).collect();
         assert!(budget.try_take(1).is_none(), "which has an end too");
         drop((all, small));
         let parts: Vec<_> = (0..7).map(|_| budget.try_take(1 << 20).expect("it came back")).collect();

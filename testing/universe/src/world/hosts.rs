@@ -107,8 +107,8 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_
     };
     let settings = WorkerSettings { store, ..settings };
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
-    let budget = Budget::new(REQUEST_BYTES);
-    let tuning = Tuning { limits, budget, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
+    let unjudged = Budget::new(REQUEST_BYTES);
+    let tuning = Tuning { limits, unjudged, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
         match node.start_worker_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {

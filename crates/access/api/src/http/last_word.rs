@@ -18,7 +18,12 @@ pub(super) const TOO_MANY: &str =
 pub(super) async fn last_word(mut socket: Introduced, why: &str) -> io::Result<()> {
     let mut head = [0; LOOKED_AT];
     let read = socket.read(&mut head).await?;
-    socket.write_all(answer(&head[..read], why).as_bytes()).await?;
+    let answer = answer(&head[..read], why);
+    if !head.starts_with(b"GET ") && !head.starts_with(b"HEAD ") {
+        return socket.end_with(answer.as_bytes()).await;
+    }
+    // Nothing follows.
+    socket.write_all(answer.as_bytes()).await?;
     socket.shutdown().await
 }
 

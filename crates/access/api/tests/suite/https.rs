@@ -135,7 +135,7 @@ async fn silent_connections_keep_nobody_out() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_comes_when_too_many_are_served_is_told_so_and_that_the_process_is_there() {
     let http = serve_so_many(4, None).await;
-    let asked = async |path| get(TcpStream::connect(http.address()).await.unwrap(), path).await;
+    let asked = async |path: &str| get(TcpStream::connect(http.address()).await.unwrap(), path).await;
     let mut served = Vec::new();
     // One host has half of them.
     for _ in 0..2 {
@@ -149,6 +149,11 @@ async fn who_comes_when_too_many_are_served_is_told_so_and_that_the_process_is_t
     let refused = asked("/metrics").await;
     assert!(is(&refused, 503, "too many connections") && refused.contains("connection: close"), "{refused}");
     assert!(is(&asked("/healthz").await, 200, "ok\n"), "whoever restarts processes is not told otherwise");
+    let (mut posts, mut told) = (TcpStream::connect(http.address()).await.unwrap(), String::new());
+    posts.write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048576\r\n\r\n").await.unwrap();
+    posts.write_all("x".repeat(1 << 20).as_bytes()).await.expect("it is taken");
+    posts.read_to_string(&mut told).await.unwrap();
+    assert!(is(&told, 503, "too many connections"), "{told}");
     drop(served);
     until_asked("their places are free again", async || is(&asked("/metrics").await, 200, "forebay_build_info")).await;
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
-use forebay_transport::BudgetShare;
 
 use super::claims::Claims;
 use super::elsewhere::Elsewhere;
@@ -17,6 +16,4 @@ pub(crate) struct Means {
     pub(crate) signals: Arc<Signals>,
     pub(crate) elsewhere: Elsewhere,
     pub(crate) claims: Arc<Claims>,
-    /// For objects that wait until their last byte was judged.
-    pub(crate) unjudged: BudgetShare,
 }

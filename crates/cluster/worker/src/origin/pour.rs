@@ -7,7 +7,7 @@ use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
 use forebay_placement::{OnTheWay, asks_again};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
-use forebay_transport::{Budget, SpentShare};
+use forebay_transport::SpentShare;
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
 
 use super::admission::Permit;
@@ -19,9 +19,9 @@ use crate::segment::Segment;
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
 /// So many bytes of a whole object, whose checksum the store tells, are held back until the last of them was judged: as many as one request for
-/// missing pages is for. Each such request takes that memory beside the tiers, of a share of what requests to the process may take.
+/// missing pages is for. Each such request takes that memory beside the tiers: there is so much for all of them, and so much for those of a mount.
 const HELD_BACK_MAX: u64 = 6 << 20;
-/// So long it waits for that memory: what has it waits for shared storage, or for requests, which wait no longer for theirs.
+/// So long it waits for that memory: what has it waits for shared storage alone.
 const MEMORY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Why a flight ends before it has all of its bytes.
@@ -144,7 +144,7 @@ impl<'a> Pour<'a> {
         let mut body = check(&self.wanted.segment, body)?;
         self.open()?;
         let mut held_back = match self.is_held_back(needed, &body) {
-            true => Some(permit.during(held_back(self.means, self.wanted, needed)).await?),
+            true => Some(permit.during(held_back(self.wanted, needed)).await?),
             false => None,
         };
         let mut left = needed;
@@ -270,10 +270,8 @@ async fn turn(wanted: &Wanted, flight: &Flight, run: PageRun) -> Permit {
 }
 
 /// Where an answer is held back, and the memory for that.
-async fn held_back(means: &Means, wanted: &Wanted, needed: u64) -> Result<(BytesMut, SpentShare)> {
-    // None of the part that small requests have to themselves: they may wait for what comes here.
-    let counted = needed.max(Budget::SMALL_BYTES + 1);
-    let room = means.unjudged.take(counted, MEMORY_WITHIN).await.ok_or_else(|| {
+async fn held_back(wanted: &Wanted, needed: u64) -> Result<(BytesMut, SpentShare)> {
+    let room = wanted.door.unjudged.take(needed, MEMORY_WITHIN).await.ok_or_else(|| {
         Error::retry(format!(
             "/{}/{}: objects that wait for their checksum have had all of the worker's memory for them for too long: \
              try again, or give it more memory",

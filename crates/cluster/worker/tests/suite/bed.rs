@@ -28,7 +28,7 @@ pub struct Bed {
     pub folder: TempDir,
     store: StoreSettings,
     patience: Duration,
-    budget: Budget,
+    unjudged: Budget,
 }
 
 pub struct Plan {
@@ -37,8 +37,8 @@ pub struct Plan {
     pub options: MountOptions,
     /// For so long the worker tries shared storage again.
     pub patience: Duration,
-    /// Of which objects that wait for their checksum take a share.
-    pub budget: Budget,
+    /// Memory of objects that wait for their checksum.
+    pub unjudged: Budget,
 }
 
 /// Of who does not wait for storage that is away.
@@ -51,7 +51,7 @@ impl Default for Plan {
             disk_bytes: 0,
             options: MountOptions::default(),
             patience: PATIENCE,
-            budget: Budget::of_process(),
+            unjudged: Budget::of_process(),
         }
     }
 }
@@ -65,9 +65,9 @@ impl Bed {
         let mount = add_mount(node.coordinator_at(), "lake", "s3://lake", options).await;
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
         let socket = folder.path().join("worker.sock");
-        add_worker(&mut node, store.clone(), Some(socket), (plan.patience, plan.budget.clone())).await;
+        add_worker(&mut node, store.clone(), Some(socket), (plan.patience, plan.unjudged.clone())).await;
         s3.reset_counters();
-        Self { s3, node, mount, folder, store, patience: plan.patience, budget: plan.budget }
+        Self { s3, node, mount, folder, store, patience: plan.patience, unjudged: plan.unjudged }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -111,7 +111,7 @@ impl Bed {
     /// In its folder, again.
     pub async fn start_worker(&mut self) {
         let socket = self.folder.path().join("worker.sock");
-        add_worker(&mut self.node, self.store.clone(), Some(socket), (self.patience, self.budget.clone())).await;
+        add_worker(&mut self.node, self.store.clone(), Some(socket), (self.patience, self.unjudged.clone())).await;
     }
 }
 
@@ -125,12 +125,12 @@ async fn add_worker(
     node: &mut Node,
     store: StoreSettings,
     unix_socket: Option<PathBuf>,
-    (deadline, budget): (Duration, Budget),
+    (deadline, unjudged): (Duration, Budget),
 ) -> Arc<Worker> {
     let settings = node.worker_in(&store.folder, 0);
     let settings = WorkerSettings { store, unix_socket, ..settings };
     let storage = StorageSettings { request_timeout: Duration::from_secs(5), deadline, ..Default::default() };
-    let tuning = Tuning { storage, budget, beat: Duration::from_millis(100), ..Default::default() };
+    let tuning = Tuning { storage, unjudged, beat: Duration::from_millis(100), ..Default::default() };
     Arc::clone(node.start_worker_with(settings, tuning).await.unwrap())
 }
 

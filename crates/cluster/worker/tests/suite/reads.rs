@@ -158,20 +158,22 @@ async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_no
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_that_waits_for_its_checksum_takes_memory_of_the_budget_of_requests() {
-    let budget = Budget::new(8 << 20);
-    let bed = Bed::new(Plan { budget: budget.clone(), ..Plan::default() }).await;
-    for bytes in [4096, MIB] {
-        let (data, client, version) = bed.opened(&format!("of-{bytes}"), bytes).await;
-        bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
-        // All but what small requests have to themselves.
-        let others = budget.take(u64::MAX).await;
-        let mut read = Box::pin(client.read(&version, 0, bytes));
-        let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
-        assert!(early.is_err(), "memory that others have is taken: {early:?}");
-        drop(others);
-        assert_eq!(read.await.unwrap(), data);
-    }
+async fn objects_that_wait_for_their_checksum_have_so_much_memory_and_small_ones_a_part_of_it() {
+    let unjudged = Budget::new(8 << 20);
+    let bed = Bed::new(Plan { unjudged: unjudged.clone(), ..Plan::default() }).await;
+    let (large, client, version) = bed.opened("large", MIB).await;
+    bed.s3.inject(Fault::Crc32c(crc32c(&large)), 1);
+    // All but the part of small ones.
+    let others = unjudged.take(u64::MAX).await;
+    let mut read = Box::pin(client.read(&version, 0, MIB));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
+    assert!(early.is_err(), "memory that others have is taken: {early:?}");
+    until("it is asked for", async || bed.s3.counters().gets > 0).await;
+    let (small, beside, of_small) = bed.opened("small", 4096).await;
+    bed.s3.inject(Fault::Crc32c(crc32c(&small)), 1);
+    assert_eq!(beside.read(&of_small, 0, 4096).await.unwrap(), small);
+    drop(others);
+    assert_eq!(read.await.unwrap(), large);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use forebay_runtime::time::timeout;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -62,6 +62,14 @@ impl Introduced {
             Self::Plain(_) => false,
             Self::Tls(heard) => heard.socket.get_ref().1.peer_certificates().is_some_and(|shown| !shown.is_empty()),
         }
+    }
+
+    /// Sends these bytes as the last ones. What still comes is taken, until the other end has ended too, as an end that leaves some of it takes
+    /// the answer along. How long that may take the caller says.
+    pub async fn end_with(mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes).await?;
+        self.shutdown().await?;
+        tokio::io::copy(&mut self, &mut tokio::io::sink()).await.map(drop)
     }
 }
 
@@ -176,7 +184,6 @@ mod tests {
         let said = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nbody".repeat(50);
         let sent = said.clone();
         let sending = tokio::spawn(async move {
-            use tokio::io::AsyncWriteExt;
             client.write_all(&sent).await.unwrap();
         });
         let mut heard = Heard::of(server).await.unwrap();

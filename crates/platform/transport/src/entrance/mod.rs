@@ -55,9 +55,13 @@ pub struct Place {
 }
 
 impl Entrance {
-    /// With so many places, or more.
-    pub fn with_places(places: usize) -> Self {
-        Self(Arc::new(Mutex::new(Waiting { places: places.max(PLACES), next: 0, connections: Vec::new() })))
+    /// Of a port that serves so many connections: with places for a quarter as many, and 256 at least.
+    pub fn of_port(serves: usize) -> Self {
+        Self::with_places(PLACES.max(serves / 4))
+    }
+
+    fn with_places(places: usize) -> Self {
+        Self(Arc::new(Mutex::new(Waiting { places, next: 0, connections: Vec::new() })))
     }
 
     /// A place for a connection from this address, which is a `host:port` or another name; waits for one a moment when all are taken by

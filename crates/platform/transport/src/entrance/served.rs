@@ -10,8 +10,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Seldom;
 
-/// One use of descriptors takes one in so many that the process may have: there are four that whoever comes may drive to that, and others want
-/// some too.
+/// One use of descriptors takes one in so many that the process may have: whoever comes may drive four to that, which are the connections of HTTP,
+/// S3 and Flight SQL and the parts of uploads, and who has not said yet what he wants takes some too.
 const SHARE: u64 = 5;
 /// Connections of one port at most, since each takes memory.
 const CONNECTIONS_MAX: usize = 20_000;
