@@ -3,6 +3,7 @@
 mod cluster;
 mod engine;
 mod hot;
+mod loops;
 mod losses;
 mod mixapart;
 mod recorder;
@@ -62,6 +63,12 @@ enum Name {
         /// What of it is measured.
         #[arg(value_enum)]
         what: Mixapart,
+    },
+    /// What workers measure and what is decided by it, on processes of their own.
+    Loops {
+        /// What of it is measured.
+        #[arg(value_enum)]
+        what: loops::Loops,
     },
     /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
     Shuffle(shuffle::ShuffleArgs),
@@ -143,11 +150,15 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
             print(ways::fetched_twice().await?);
+            for one in loops::Loops::value_variants() {
+                print(one.figures().await?);
+            }
             for one in Mixapart::value_variants() {
                 print(one.figures().await?);
             }
             print(shuffle::shuffle(&shuffle::ShuffleArgs::default()).await?);
         }
+        Name::Loops { what } => print(what.figures().await?),
         Name::Mixapart { what } => print(what.figures().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),

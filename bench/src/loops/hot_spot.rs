@@ -43,7 +43,7 @@ pub(super) async fn hot_spot() -> Result<Vec<Figure>> {
     for number in 0..OTHERS {
         others.push(put(&mut rig, &format!("others/{number}"), Bytes::from(vec![2; OTHER_BYTES])).await?);
     }
-    rig.client.load([&others[..], &[hot.clone()]].concat(), false, |_| ()).await?;
+    rig.client.load([&others[..], std::slice::from_ref(&hot)].concat(), false, |_| ()).await?;
     let mut reader_of_others = JoinSet::new();
     reader_of_others.spawn(read_others(gateway.clone(), others));
     window_begins(&mut rig).await?;
@@ -52,7 +52,7 @@ pub(super) async fn hot_spot() -> Result<Vec<Figure>> {
     for reader in 0..READERS {
         readers.spawn(read_hot(gateway.clone(), hot.key.clone(), reader, Arc::clone(&bytes)));
     }
-    let holders = |count| move |hot: Option<&SegmentStatus>| hot.is_some_and(|hot| hot.routing.len() >= count);
+    let holders = |count: usize| move |hot: Option<&SegmentStatus>| hot.is_some_and(|hot| hot.routing.len() >= count);
     let copied = windows_until(&rig.client, &hot, began, holders(2)).await?;
     let alone = bytes.load(Relaxed) as f64 / began.elapsed().as_secs_f64();
     windows_until(&rig.client, &hot, began, holders(WORKERS)).await?;
@@ -95,17 +95,18 @@ async fn windows_until(
 
 /// One piece of the object after the other, without a pause.
 async fn read_hot(gateway: Storage, key: Key, first: u64, bytes: Arc<AtomicU64>) -> Result<()> {
-    for piece in first.. {
-        let start = piece * READ_BYTES % HOT_BYTES;
+    let mut start = first * READ_BYTES % HOT_BYTES;
+    loop {
         bytes.fetch_add(get(&gateway, &key, GetRange::Bounded(start..start + READ_BYTES)).await?, Relaxed);
+        start = (start + READ_BYTES) % HOT_BYTES;
     }
-    Ok(())
 }
 
 async fn read_others(gateway: Storage, others: Vec<ObjectVersion>) -> Result<()> {
-    for other in others.iter().cycle() {
-        get(&gateway, &other.key, GetRange::All).await?;
-        sleep(PAUSE).await;
+    loop {
+        for other in &others {
+            get(&gateway, &other.key, GetRange::All).await?;
+            sleep(PAUSE).await;
+        }
     }
-    Ok(())
 }

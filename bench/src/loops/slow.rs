@@ -46,7 +46,7 @@ pub(super) async fn slow_worker() -> Result<Vec<Figure>> {
         let link = Link::shallow(listen, BUFFER_BYTES)?;
         link.set(LINK);
         let places = (listen.to_string(), link.address.to_string());
-        workers.push(Worker::behind(rig.node.address(), 1 << 30, (&places.0, &places.1))?);
+        workers.push(Worker::behind(rig.node.address(), 1 << 30, (places.0.as_str(), places.1.as_str()))?);
         links.push(link);
     }
     let mut versions = Vec::new();
@@ -85,7 +85,8 @@ pub(super) async fn slow_worker() -> Result<Vec<Figure>> {
         Figure::new("slow worker: speed that was said of it before", mb(said_before), "MB/s", "its link", mb(LINK), Bar::Nothing),
         Figure::new("slow worker: speed that is said of it", mb(said), "MB/s", "its link", mb(LINK / 2), Bar::Nothing),
         Figure::alone("slow worker: within 10 % of its link after", windows, "windows", Bar::ValueAtMost(2.0)),
-        Figure::alone("slow worker: p99 of reads three windows later", after, "ms", Bar::RatioAtMost(1.3)).beside("before", before),
+        Figure::alone("slow worker: p99 of reads three windows later", after, "ms", Bar::RatioAtMost(1.3))
+            .beside("before", before),
     ])
 }
 
