@@ -6,6 +6,7 @@ mod hot;
 mod loops;
 mod losses;
 mod mixapart;
+mod polls;
 mod recorder;
 mod shuffle;
 mod ways;
@@ -72,6 +73,8 @@ enum Name {
     },
     /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
     Shuffle(shuffle::ShuffleArgs),
+    /// What a question for a task takes at a scheduler of many executors, which run nothing.
+    Polls(polls::PollsArgs),
     /// A cluster of real processes under clients, with processes killed and started again: what is done, wrong, failed or hung.
     Losses(losses::LossesArgs),
     #[command(flatten)]
@@ -161,6 +164,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Loops { what } => print(what.figures().await?),
         Name::Mixapart { what } => print(what.figures().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
+        Name::Polls(arguments_of) => print(polls::polls(arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Reads(one) => print(one.figures().await?),
         Name::Amplification => print(engine::amplification().await?),
