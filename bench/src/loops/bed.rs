@@ -111,11 +111,11 @@ mod tests {
     #[tokio::test]
     async fn operations_are_done_at_the_rate_and_no_more_than_the_machine_gives() {
         let lasts = Duration::from_millis(200);
-        let done = at_rate(100, lasts, async || Ok(())).await.unwrap();
+        let done = at_rate(100, lasts, async || Ok::<(), Error>(())).await.unwrap();
         assert!((2..=20).contains(&done), "{done}");
         let slow = async || {
             sleep(Duration::from_millis(50)).await;
-            Ok(())
+            Ok::<(), Error>(())
         };
         let done = at_rate(1_000_000, lasts, slow).await.unwrap();
         assert!((1..=4 * AT_ONCE as u64).contains(&done), "{done}");
