@@ -1,5 +1,6 @@
 //! A cluster of this process: a coordinator, workers with an executor beside each, and a scheduler.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct Shape {
     /// The data scheduler is on.
     pub ahead: bool,
     pub shuffle: Shuffle,
+    /// What a task reads at least; 0: each partition is a task.
+    pub task_bytes: u64,
     /// Of each worker's DRAM tier.
     pub dram_bytes: u64,
     /// Of each worker's disk tier; 0 for none.
@@ -45,6 +48,7 @@ impl Default for Shape {
             order: Policy::Fifo,
             ahead: true,
             shuffle: Shuffle::default(),
+            task_bytes: 4 << 20,
             dram_bytes: 1 << 30,
             disk_bytes: 0,
             temporary_share: None,
@@ -85,7 +89,7 @@ impl LocalCluster {
             order: shape.order,
             ahead: shape.ahead,
             shuffle: shape.shuffle,
-            task_bytes: 4 << 20,
+            task_bytes: shape.task_bytes,
             copies: Some(CopyRules::default()),
             slow_query: None,
         };
@@ -122,6 +126,11 @@ impl LocalCluster {
             partitions: Some(partitions),
         };
         Ok(Engine::over_cluster(self.client.clone(), EngineSettings::default(), Arc::new(Cluster::connect(settings).await?)))
+    }
+
+    /// Where the scheduler listens.
+    pub fn scheduler_address(&self) -> SocketAddr {
+        self.scheduler.address()
     }
 
     /// Questions to the scheduler.

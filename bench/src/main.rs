@@ -3,9 +3,11 @@
 mod cluster;
 mod engine;
 mod hot;
+mod loops;
 mod losses;
 mod mixapart;
 mod one_column;
+mod polls;
 mod recorder;
 mod shuffle;
 mod tables;
@@ -34,7 +36,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Name {
-    /// All of the below but `losses`, which takes half an hour and kills processes, and `hot-liquid-cache`, whose peer is built by itself.
+    /// All of the below but `losses`, which takes half an hour and kills processes, `polls`, which nothing else should run beside, and
+    /// `hot-liquid-cache`, whose peer is built by itself.
     #[command(alias = "all")]
     Spine,
     /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.
@@ -69,8 +72,16 @@ enum Name {
         #[arg(value_enum)]
         what: Mixapart,
     },
+    /// What workers measure and what is decided by it, on processes of their own.
+    Loops {
+        /// What of it is measured.
+        #[arg(value_enum)]
+        what: loops::Loops,
+    },
     /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
     Shuffle(shuffle::ShuffleArgs),
+    /// What a question for a task takes at a scheduler of many executors, which run nothing.
+    Polls(polls::PollsArgs),
     /// A cluster of real processes under clients, with processes killed and started again: what is done, wrong, failed or hung.
     Losses(losses::LossesArgs),
     #[command(flatten)]
@@ -151,13 +162,18 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
             print(ways::fetched_twice().await?);
+            for one in loops::Loops::value_variants() {
+                print(one.figures().await?);
+            }
             for one in Mixapart::value_variants() {
                 print(one.figures().await?);
             }
             print(shuffle::shuffle(&shuffle::ShuffleArgs::default()).await?);
         }
+        Name::Loops { what } => print(what.figures().await?),
         Name::Mixapart { what } => print(what.figures().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
+        Name::Polls(arguments_of) => print(polls::polls(arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Reads(one) => print(one.figures().await?),
         Name::OneColumn => print(one_column::one_column().await?),

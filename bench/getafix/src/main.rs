@@ -1,11 +1,12 @@
-//! `forebay-bench-getafix replicas|scale|live [SEED]`: the planner's figures and those of a live cluster, one JSON object a
+//! `forebay-bench-getafix replicas|scale|live|policies [SEED]`: the planner's figures and those of live clusters, one JSON object a
 //! line.
 #![expect(clippy::print_stdout, reason = "its output is the figures")]
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use forebay_bench_getafix::LiveSettings;
+use forebay_bench_getafix::{LiveFigure, LiveSettings};
+use forebay_types::Result;
 use serde::Serialize;
 
 /// Instances of each of the ten kinds.
@@ -20,8 +21,9 @@ fn main() -> ExitCode {
         (Some("replicas"), Ok(seed)) => print(&forebay_bench_getafix::replicas(INSTANCES, SEARCH_MAX, seed)),
         (Some("scale"), Ok(seed)) => print(&forebay_bench_getafix::scale(seed)),
         (Some("live"), Ok(seed)) => live(seed, arguments.get(2), arguments.get(3)),
+        (Some("policies"), Ok(seed)) => run(forebay_bench_getafix::policies(seed)),
         _ => {
-            eprintln!("use: forebay-bench-getafix replicas|scale|live [SEED [MB_PER_SEC [WINDOW_SECS]]]");
+            eprintln!("use: forebay-bench-getafix replicas|scale|policies|live [SEED [MB_PER_SEC [WINDOW_SECS]]]");
             ExitCode::from(2)
         }
     }
@@ -49,8 +51,12 @@ fn live(seed: u64, megabytes: Option<&String>, window_secs: Option<&String>) -> 
     if let Some(secs) = number(window_secs) {
         settings.window = Duration::from_secs(secs);
     }
-    let figures = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(forebay_types::Error::from);
-    match figures.and_then(|runtime| runtime.block_on(forebay_bench_getafix::live(settings))) {
+    run(forebay_bench_getafix::live(settings))
+}
+
+fn run(figures: impl Future<Output = Result<Vec<LiveFigure>>>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(forebay_types::Error::from);
+    match runtime.and_then(|runtime| runtime.block_on(figures)) {
         Ok(figures) if figures.iter().all(|figure| figure.met) => print(&figures),
         Ok(figures) => {
             print(&figures);

@@ -1,9 +1,12 @@
 //! The names on the command line: of what is measured, and of the processes that it runs against.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
+use crate::serve::{NodeShape, WorkerShape};
 use crate::{ahead, objects, reads, serve, sizes};
 
 /// What is measured.
@@ -84,7 +87,7 @@ pub enum Serve {
     ServeNode {
         /// Of its metadata and tiers.
         folder: String,
-        /// Of the DRAM tier.
+        /// Of the DRAM tier; 0 for a coordinator without a worker.
         dram_bytes: u64,
         /// Of the disk tier; 0 for none.
         disk_bytes: u64,
@@ -92,6 +95,9 @@ pub enum Serve {
         listen: Option<String>,
         /// Where others are told that it does.
         advertise: Option<String>,
+        /// A window of popularity; as users have it when not set.
+        #[arg(long)]
+        window_ms: Option<u64>,
     },
     /// A worker of a coordinator that runs elsewhere.
     #[command(hide = true)]
@@ -102,6 +108,13 @@ pub enum Serve {
         coordinator: String,
         /// Of the DRAM tier.
         dram_bytes: u64,
+        /// Where it listens; at any port when not set.
+        listen: Option<String>,
+        /// Where others are told that it does.
+        advertise: Option<String>,
+        /// Bytes a second that it sends at most, to all as to who is on another host.
+        #[arg(long)]
+        sends: Option<u64>,
     },
 }
 
@@ -113,10 +126,13 @@ impl Serve {
     pub async fn run(self) -> Result<()> {
         match self {
             Self::ServeS3 { folder, bytes_per_sec, latency_ms } => serve::s3(folder, bytes_per_sec, latency_ms),
-            Self::ServeNode { folder, dram_bytes, disk_bytes, listen, advertise } => {
-                serve::node(folder, (dram_bytes, disk_bytes), listen, advertise).await
+            Self::ServeNode { folder, dram_bytes, disk_bytes, listen, advertise, window_ms } => {
+                let worker = WorkerShape { dram_bytes, disk_bytes, listen, advertise, sends: None };
+                serve::node(folder, NodeShape { worker, window: window_ms.map(Duration::from_millis) }).await
             }
-            Self::ServeWorker { folder, coordinator, dram_bytes } => serve::worker(folder, coordinator, dram_bytes).await,
+            Self::ServeWorker { folder, coordinator, dram_bytes, listen, advertise, sends } => {
+                serve::worker(folder, coordinator, WorkerShape { dram_bytes, disk_bytes: 0, listen, advertise, sends }).await
+            }
         }
     }
 }

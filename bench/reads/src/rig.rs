@@ -29,17 +29,20 @@ pub struct RigSettings {
     pub latency: Duration,
     /// The mount's bound, bytes a second.
     pub bound: Option<u64>,
-    /// Capacity of the node's DRAM tier in bytes.
+    /// Capacity of the node's DRAM tier in bytes; 0 for a coordinator alone.
     pub dram_bytes: u64,
     /// Capacity of the node's disk tier in bytes; 0 for none.
     pub disk_bytes: u64,
     /// Where the node's worker listens, and where others are told that it does: behind a link.
     pub behind: Option<(String, String)>,
+    /// A window of popularity, with polls of a third of it at most; as users have it when not set.
+    pub window: Option<Duration>,
 }
 
 impl Default for RigSettings {
     fn default() -> Self {
-        Self { link: None, latency: Duration::ZERO, bound: None, dram_bytes: 4 << 30, disk_bytes: 0, behind: None }
+        let (link, bound, behind, window) = (None, None, None, None);
+        Self { link, latency: Duration::ZERO, bound, dram_bytes: 4 << 30, disk_bytes: 0, behind, window }
     }
 }
 
@@ -101,21 +104,20 @@ impl S3 {
 
     /// A door to its bucket that bypasses Forebay.
     pub fn storage(&self) -> Result<Storage> {
-        Storage::open(
-            &Mount {
-                id: MountId(u64::MAX),
-                name: "direct".parse()?,
-                url: format!("s3://{BUCKET}"),
-                options: MountOptions { endpoint: Some(self.endpoint.clone()), ..MountOptions::default() },
-            },
-            StorageSettings::default(),
-        )
+        door(self.endpoint.clone(), BUCKET)
     }
 
     /// Writes an object, past any limit of the link.
     pub async fn put(&mut self, key: &str, bytes: Bytes) -> Result<ObjectInfo> {
         self.storage()?.put(&Key::new(key)?, vec![bytes], PutCondition::Any).await
     }
+}
+
+/// A bucket of who speaks S3 at an endpoint.
+fn door(endpoint: String, bucket: &str) -> Result<Storage> {
+    let options = MountOptions { endpoint: Some(endpoint), ..MountOptions::default() };
+    let mount = Mount { id: MountId(u64::MAX), name: "direct".parse()?, url: format!("s3://{bucket}"), options };
+    Storage::open(&mount, StorageSettings::default())
 }
 
 /// A coordinator and a worker in a process of their own.
@@ -134,6 +136,7 @@ impl Node {
         if let Some((listen, advertise)) = &settings.behind {
             arguments.extend([listen.clone(), advertise.clone()]);
         }
+        arguments.extend(settings.window.map(|window| format!("--window-ms={}", window.as_millis())));
         let (served, address) = Served::start(&arguments)?;
         Ok(Self { served, address, _folder: folder })
     }
@@ -146,6 +149,11 @@ impl Node {
     /// Bytes that its worker has read from the sockets of shared storage.
     pub fn socket_bytes_in(&mut self) -> Result<u64> {
         self.number("sockets")
+    }
+
+    /// Has it serve S3 from now on; a door to the mount through that.
+    pub fn gateway(&mut self) -> Result<Storage> {
+        door(format!("http://127.0.0.1:{}", self.number("gateway")?), MOUNT)
     }
 
     fn number(&mut self, request: &str) -> Result<u64> {
@@ -173,8 +181,25 @@ pub struct Worker {
 impl Worker {
     /// Starts one that joins the coordinator, and returns when it has.
     pub fn start(coordinator: &str, dram_bytes: u64) -> Result<Self> {
+        Self::with(coordinator, dram_bytes, &[])
+    }
+
+    /// The same of one that sends so many bytes a second at most, and that nobody reads in place.
+    pub fn paced(coordinator: &str, dram_bytes: u64, bytes_per_sec: u64) -> Result<Self> {
+        let sends = format!("--sends={bytes_per_sec}");
+        Self::with(coordinator, dram_bytes, &[sends.as_str()])
+    }
+
+    /// The same of one behind a link: where it listens, and where others are told that it does.
+    pub fn behind(coordinator: &str, dram_bytes: u64, (listen, advertise): (&str, &str)) -> Result<Self> {
+        Self::with(coordinator, dram_bytes, &[listen, advertise])
+    }
+
+    fn with(coordinator: &str, dram_bytes: u64, more: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let (served, _) = Served::start(["serve-worker", &shown(&folder), coordinator, &dram_bytes.to_string()])?;
+        let (shown, dram_bytes) = (shown(&folder), dram_bytes.to_string());
+        let always = ["serve-worker", shown.as_str(), coordinator, dram_bytes.as_str()];
+        let (served, _) = Served::start([&always[..], more].concat())?;
         Ok(Self { _served: served, _folder: folder })
     }
 }

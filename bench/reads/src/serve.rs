@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay_bench_harness::{say, security};
-use forebay_node::Node;
-use forebay_testing::{S3Server, S3Settings};
+use forebay_node::{AccessRule, GatewaySettings, Node};
+use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_transport::Address;
 use forebay_types::{Error, Result};
+use tokio::sync::mpsc::Receiver;
 
 use crate::heap;
 use crate::rig::{BUCKET, ServerCounts};
@@ -45,57 +46,94 @@ pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
     Ok(())
 }
 
-/// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets.
-pub async fn node(folder: String, tiers: (u64, u64), listen: Option<String>, advertise: Option<String>) -> Result<()> {
-    let mut node = Node::lead_in(Path::new(&folder), security()).await?;
-    start_worker(&mut node, &folder, tiers, listen, advertise).await?;
+/// How a worker is set up.
+pub(crate) struct WorkerShape {
+    pub(crate) dram_bytes: u64,
+    pub(crate) disk_bytes: u64,
+    pub(crate) listen: Option<String>,
+    pub(crate) advertise: Option<String>,
+    /// Bytes a second; nobody reads in place then, which is not held to them.
+    pub(crate) sends: Option<u64>,
+}
+
+/// How a node is set up.
+pub(crate) struct NodeShape {
+    /// Without memory there is none.
+    pub(crate) worker: WorkerShape,
+    pub(crate) window: Option<Duration>,
+}
+
+/// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets, `gateway`
+/// the port at which it serves S3 from now on.
+pub(crate) async fn node(folder: String, shape: NodeShape) -> Result<()> {
+    let mut led = Node::coordinator_in(Path::new(&folder), security());
+    if let Some(window) = shape.window {
+        led.placement.window = window;
+        led.placement.poll = led.placement.poll.min(window / 3);
+    }
+    let mut node = Node::lead(led).await?;
+    if shape.worker.dram_bytes > 0 {
+        start_worker(&mut node, &folder, shape.worker).await?;
+    }
     say(&node.coordinator_at().to_string())?;
-    answer(|line| match line {
-        "heap" => Ok(heap::live_bytes()),
-        "sockets" => Ok(node.workers[0].report().storage.iter().map(|(_, counters)| counters.socket_bytes_in).sum()),
-        _ => Err(Error::invalid(format!("unknown request {line:?}"))),
-    })
-    .await?;
+    let mut lines = lines();
+    while let Some(line) = lines.recv().await {
+        let number: u64 = match line.as_str() {
+            "heap" => heap::live_bytes(),
+            "sockets" => {
+                let reports = node.workers.iter().map(|worker| worker.report());
+                reports.flat_map(|report| report.storage).map(|(_, counters)| counters.socket_bytes_in).sum()
+            }
+            "gateway" => gateway(&mut node).await?,
+            _ => return Err(Error::invalid(format!("unknown request {line:?}"))),
+        };
+        say(&number.to_string())?;
+    }
     node.shutdown().await;
     Ok(())
+}
+
+/// Serves S3 to who has the store's key; at which port.
+async fn gateway(node: &mut Node) -> Result<u64> {
+    let mut settings = GatewaySettings::new("127.0.0.1:0");
+    settings.keys.push(AccessRule::new(ACCESS_KEY, SECRET_KEY));
+    let client = node.client().await?;
+    Ok(node.serve_s3(client, settings).await?.address().port().into())
 }
 
 /// A worker of a coordinator that runs elsewhere.
-pub async fn worker(folder: String, coordinator: String, dram_bytes: u64) -> Result<()> {
+pub(crate) async fn worker(folder: String, coordinator: String, shape: WorkerShape) -> Result<()> {
     let mut node = Node::join(coordinator.parse()?, security());
-    start_worker(&mut node, &folder, (dram_bytes, 0), None, None).await?;
+    start_worker(&mut node, &folder, shape).await?;
     say("joined")?;
-    answer(|line| Err(Error::invalid(format!("unknown request {line:?}")))).await?;
+    if let Some(line) = lines().recv().await {
+        return Err(Error::invalid(format!("unknown request {line:?}")));
+    }
     node.shutdown().await;
     Ok(())
 }
 
-/// Starts a worker with so many bytes of memory and of disk: at any port, unless somebody says where.
-async fn start_worker(
-    node: &mut Node,
-    folder: &str,
-    (dram_bytes, disk_bytes): (u64, u64),
-    listen: Option<String>,
-    advertise: Option<String>,
-) -> Result<()> {
-    let mut settings = node.worker_in(Path::new(folder), dram_bytes);
-    settings.store.disk_bytes = disk_bytes;
-    settings.advertise = advertise;
-    if let Some(listen) = listen {
+/// Starts a worker: at any port, unless somebody says where.
+async fn start_worker(node: &mut Node, folder: &str, shape: WorkerShape) -> Result<()> {
+    let mut settings = node.worker_in(Path::new(folder), shape.dram_bytes);
+    settings.store.disk_bytes = shape.disk_bytes;
+    settings.advertise = shape.advertise;
+    if let Some(listen) = shape.listen {
         settings.listen = Address::Tcp(listen);
+    }
+    if shape.sends.is_some() {
+        settings.serve_bytes_per_sec = shape.sends;
+        settings.unix_socket = None;
     }
     node.start_worker(settings).await?;
     Ok(())
 }
 
-/// Answers lines until the input ends, which it does with whoever started this process.
-async fn answer(mut number: impl FnMut(&str) -> Result<u64>) -> Result<()> {
-    let (send, mut lines) = tokio::sync::mpsc::channel(1);
+/// Lines of the input until it ends, which it does with whoever started this process.
+fn lines() -> Receiver<String> {
+    let (send, lines) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {
         std::io::stdin().lock().lines().map_while(|line| line.ok()).try_for_each(|line| send.blocking_send(line))
     });
-    while let Some(line) = lines.recv().await {
-        say(&number(&line)?.to_string())?;
-    }
-    Ok(())
+    lines
 }

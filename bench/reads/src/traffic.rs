@@ -42,6 +42,13 @@ impl Traffic {
         self.0.iter().copied().flat_map(later).fold(0.0, f64::max)
     }
 
+    /// Most in any five seconds, against the bound and its burst.
+    pub fn kept(&self, what: &str, bound: u64) -> Figure {
+        let (most, may) = (self.most_in(5.0), 5.0 * bound as f64 + BURST_BYTES);
+        Figure::alone(format!("{what}: most in any five seconds"), most / 1e6, "MB", Bar::RatioAtMost(1.0))
+            .beside("five times the bound + burst of 1 MiB", may / 1e6)
+    }
+
     /// How exactly a bound of bytes a second held.
     pub fn figures(&self, what: &str, bound: u64) -> Vec<Figure> {
         let bound = bound as f64;

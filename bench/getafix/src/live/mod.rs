@@ -1,6 +1,7 @@
 //! The live bars: four workers, each held to a number of bytes a second that it sends, and skewed reads over TCP whose
 //! popularity shifts half way. The peer, in the same run, is rendezvous hashing with one replica.
 
+mod compared;
 mod readers;
 mod rig;
 
@@ -10,6 +11,7 @@ use forebay_coordinator::PlacementSettings;
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
+pub use compared::policies;
 use readers::{Readers, Tally};
 use rig::Rig;
 

@@ -73,6 +73,12 @@ impl Rig {
         let segment = status.segments.iter().find(|segment| segment.path.key().as_str() == key);
         segment.map_or(1, |segment| segment.routing.len())
     }
+
+    /// Copies of all objects that are held, or on their way.
+    pub(super) fn replicas(&self) -> u64 {
+        let status = self.node.coordinator.as_ref().expect("it leads").placement(1);
+        status.replicas_held + status.replicas_loading
+    }
 }
 
 /// The bytes of an object: no two places of any two are alike.

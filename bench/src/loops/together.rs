@@ -1,0 +1,137 @@
+//! SQL in this process, S3 and the client API at once under one bound, all of it cold: whether the bound holds, and how much longer they
+//! take while a load goes on in the background.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use forebay_bench_harness::{Bar, Figure, Rounds};
+use forebay_client::Client;
+use forebay_shared_storage::{GetRange, Storage};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_types::{Error, ObjectVersion, Result};
+use futures::future::{join, try_join_all, try_join3};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::bed::{get, put};
+use crate::rig::{Rig, RigSettings, mounted};
+use crate::traffic::Traffic;
+
+/// Bytes a second.
+const BOUND: u64 = 20_000_000;
+const FILE_BYTES: usize = 8_000_000;
+/// Files of each way in, and where the bound is looked at: what takes longer than five seconds.
+const FILES: usize = 3;
+const FILES_WATCHED: usize = 9;
+const ROUNDS: usize = 4;
+/// What is loaded is more than what all others leave.
+const BACKGROUND_BYTES: usize = 256 << 20;
+/// Until a load is under way, and until what was under way has ended.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Who reads.
+struct Ways {
+    engine: Engine,
+    gateway: Storage,
+    client: Client,
+}
+
+/// Files that nobody has read, of each way in.
+struct Files {
+    sql: String,
+    by_s3: Vec<ObjectVersion>,
+    by_client: Vec<ObjectVersion>,
+}
+
+pub(super) async fn together() -> Result<Vec<Figure>> {
+    let mut rig = Rig::start(RigSettings { bound: Some(BOUND), ..RigSettings::default() }).await?;
+    let engine = Engine::over_client(rig.client.clone(), EngineSettings::default());
+    let ways = Ways { engine, gateway: rig.node.gateway()?, client: rig.client.clone() };
+    let background = put(&mut rig, "background", Bytes::from(vec![5; BACKGROUND_BYTES])).await?;
+    // The worker's share arrives with a heartbeat.
+    sleep(4 * PAUSE).await;
+    let mut rounds = Rounds::default();
+    for round in 0..ROUNDS {
+        let [mut with, mut without] = [0.0; 2];
+        for loads in [round % 2 == 0, round % 2 != 0] {
+            let files = Files::put(&mut rig, &format!("round-{round}-{loads}"), FILES).await?;
+            let load = loads.then(|| in_background(&ways.client, &background));
+            sleep(PAUSE).await;
+            let began = Instant::now();
+            ways.read(files).await?;
+            *(if loads { &mut with } else { &mut without }) = began.elapsed().as_secs_f64();
+            end(load)?;
+            sleep(PAUSE).await;
+        }
+        rounds.push(with, without);
+    }
+    let (with, without) = rounds.medians();
+    let files = Files::put(&mut rig, "watched", FILES_WATCHED).await?;
+    let load = in_background(&ways.client, &background);
+    let is_over = Cell::new(false);
+    let reading = async {
+        let read = ways.read(files).await;
+        is_over.set(true);
+        read
+    };
+    let (read, traffic) = join(reading, Traffic::watch(|| rig.node.socket_bytes_in(), || is_over.get())).await;
+    read?;
+    end(Some(load))?;
+    let what = "SQL, S3 and the client API at once, bound of 160 Mbit/s";
+    Ok(vec![
+        Figure::alone(format!("{what}: with a load in the background"), with, "s", Bar::RatioAtMost(1.05))
+            .beside("without", without),
+        traffic?.kept(what, BOUND),
+    ])
+}
+
+/// A load that goes on until it is ended.
+fn in_background(client: &Client, version: &ObjectVersion) -> JoinHandle<()> {
+    let (client, versions) = (client.clone(), vec![version.clone()]);
+    tokio::spawn(async move {
+        if let Err(error) = client.load(versions, false, |_| ()).await {
+            tracing::warn!(%error, "the load in the background failed");
+        }
+    })
+}
+
+/// Ends a load, which must not have ended by itself: nothing went on beside the others then.
+fn end(load: Option<JoinHandle<()>>) -> Result<()> {
+    match load {
+        Some(load) if load.is_finished() => Err(Error::internal("the load in the background ended before the others")),
+        Some(load) => {
+            load.abort();
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+impl Files {
+    async fn put(rig: &mut Rig, folder: &str, count: usize) -> Result<Self> {
+        let mut text = String::with_capacity(FILE_BYTES + 16);
+        text.push_str("number,of\n");
+        while text.len() < FILE_BYTES {
+            text.push_str("123456,7\n");
+        }
+        let (text, mut by_s3, mut by_client) = (Bytes::from(text), Vec::new(), Vec::new());
+        for number in 0..count {
+            rig.s3.put(&format!("{folder}/sql/{number}.csv"), text.clone()).await?;
+            by_s3.push(put(rig, &format!("{folder}/s3/{number}"), text.clone()).await?);
+            by_client.push(put(rig, &format!("{folder}/client/{number}"), text.clone()).await?);
+        }
+        Ok(Self { sql: format!("select sum(number), count(*) from '{}/{folder}/sql/*.csv'", mounted()), by_s3, by_client })
+    }
+}
+
+impl Ways {
+    /// All files at once, each whole.
+    async fn read(&self, files: Files) -> Result<()> {
+        let sql = async { self.engine.execute(&files.sql).await?.collect().await };
+        let by_s3 = files.by_s3.iter().map(|file| get(&self.gateway, &file.key, GetRange::All));
+        let operation = self.client.operation();
+        let by_client = files.by_client.iter().map(|file| self.client.read(operation, file, 0..file.size));
+        try_join3(sql, try_join_all(by_s3), try_join_all(by_client)).await.map(|_| ())
+    }
+}
