@@ -81,6 +81,12 @@ impl WorkerSession {
             let _watched = call.as_ref().ok().map(|call| self.refused.watch(call, &meta, payload.len(), &self.peer));
             return self.of_nodes(self.rooms.nodes.answer(pins, call, payload).await);
         }
+        // In a place of its own: calls about nodes are small and many, and would be as large as the largest of all others.
+        Box::pin(self.answered_else(meta, payload)).await
+    }
+
+    /// The same for what is no call about temporary nodes of a client.
+    async fn answered_else(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = PeerCall::decode(&meta) {
             let call =
                 call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
@@ -102,6 +108,13 @@ impl WorkerSession {
         Response { meta: reply_for(version, answer.meta), ..answer }
     }
 
+    /// The same as a part of what is recorded where it was asked.
+    async fn answered_below(self: &Arc<Self>, asked: TraceContext, meta: Bytes, payload: Bytes) -> Response {
+        let mut span = Span::below(Some(asked), "answer", Kind::Server);
+        span.set("forebay.worker", || self.rooms.cluster.id.to_string());
+        within(span.context(), self.answered(meta, payload)).await
+    }
+
     /// An answer about temporary nodes, for who asked.
     fn of_nodes(&self, answer: Response) -> Response {
         Response { meta: node_reply_for(self.peer.version, answer.meta), ..answer }
@@ -110,10 +123,10 @@ impl WorkerSession {
 
 impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
-        let (asked, meta) = TraceContext::split(meta);
-        let mut span = Span::below(asked, "answer", Kind::Server);
-        span.set("forebay.worker", || self.rooms.cluster.id.to_string());
-        within(span.context(), self.answered(meta, payload)).await
+        match TraceContext::split(meta) {
+            (None, meta) => self.answered(meta, payload).await,
+            (Some(asked), meta) => Box::pin(self.answered_below(asked, meta, payload)).await,
+        }
     }
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
@@ -201,13 +214,45 @@ fn failed(error: &Error) -> Response {
 mod tests {
     use forebay_coordinator::CoordinatorSettings;
     use forebay_nodes::{NodeErrorKind, ROOT};
-    use forebay_protocol::{DataRequest, NodeOp, NodeReply, PROTOCOL_VERSION, PeerOp};
+    use forebay_protocol::{DataRequest, NodeOp, NodeReply, PROTOCOL_VERSION, PeerOp, Raw};
     use forebay_rights::{Caller, Who};
     use forebay_types::ErrorKind;
 
     use super::*;
     use crate::Tuning;
     use crate::process::bed::Bed;
+
+    /// A call is put into memory of its size as soon as it comes, and copied there, whatever it is.
+    const CALL_BYTES_MAX: usize = 4 << 10;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_call_that_need_not_wait_takes_little_memory() {
+        let bed = Bed::start(CoordinatorSettings::LEASE).await;
+        let worker = bed.worker("one", Tuning::default()).await;
+        let caller = Caller::new(Who::Owner);
+        let peer = Peer { caller, address: String::new(), unix: true, same_user: true, version: PROTOCOL_VERSION };
+        let session = Arc::new(WorkerService::new(Arc::clone(&worker.rooms)).open(peer).unwrap());
+        for (op, payload, len) in [
+            (NodeOp::Put { value: Raw(b"short") }, Vec::new(), 5),
+            (NodeOp::Get, Vec::new(), 5),
+            (NodeOp::Put { value: Raw(&[]) }, vec![7; 100_000], 100_000),
+            (NodeOp::Get, Vec::new(), 100_000),
+        ] {
+            let meta = NodeCall { from: ROOT, moves: 0, path: "a", op, number: None }.encode();
+            let call = session.call(meta, payload.into());
+            let bytes = size_of_val(&call);
+            assert!(bytes <= CALL_BYTES_MAX, "{bytes} bytes");
+            let answer = call.await;
+            let came = match NodeReply::decode(&answer.meta).unwrap() {
+                NodeReply::Length(put) => put as usize,
+                NodeReply::Bytes(Raw(value)) => value.len() + answer.payload.iter().map(Bytes::len).sum::<usize>(),
+                reply => panic!("{reply:?}"),
+            };
+            assert_eq!(came, len);
+        }
+        drop(session);
+        worker.shutdown().await;
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn what_is_given_up_is_answered_in_the_messages_of_who_asked() {
