@@ -90,7 +90,7 @@ impl Framed {
     pub(crate) async fn call(&self, meta: Bytes, payload: Vec<Bytes>, near: bool) -> Result<Answer> {
         let shared = &self.shared;
         let (tag, others, answer) = shared.calls.begin()?;
-        let given_up = GiveUp { shared, tag };
+        let mut given_up = GiveUp { shared, tag: Some(tag) };
         let asked = match shared.ring.get() {
             Some(ring) if near => ring.ask(tag, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
             _ => Asked::Not,
@@ -98,6 +98,7 @@ impl Framed {
         match asked {
             Asked::Answer(meta, payload) => {
                 shared.calls.give_up(tag);
+                given_up.tag = None;
                 return Ok(Answer { version: shared.version, meta, payload, descriptor: None });
             }
             Asked::Later => {}
@@ -114,8 +115,8 @@ impl Framed {
             }
         }
         let answer = answer.await;
-        // The tag is out of the table by now, so this cancels nothing.
-        drop(given_up);
+        // The tag is out of the table by now.
+        given_up.tag = None;
         answer.unwrap_or_else(|_| Err(shared.why_ended()))
     }
 
@@ -173,10 +174,11 @@ impl Shared {
     async fn read(&self, reader: &mut FrameReader) -> Result<()> {
         while let Some(frame) = reader.next(META_BYTES_MAX).await? {
             let tag = frame.header.tag;
-            if frame.header.kind != FrameKind::Reply || !self.calls.knows(tag) {
+            let waits = self.calls.waits(tag).filter(|_| frame.header.kind == FrameKind::Reply);
+            let Some(waits) = waits else {
                 return Err(Error::invalid("the peer sent a frame that is no reply to a request"));
-            }
-            if !self.calls.is_waiting(tag) {
+            };
+            if !waits {
                 reader.skip(frame.header.payload_len).await?;
                 continue;
             }
@@ -215,15 +217,17 @@ impl Drop for Framed {
 /// Cancels a request unless its answer has come.
 struct GiveUp<'a> {
     shared: &'a Shared,
-    tag: u64,
+    /// None once there is nothing to cancel.
+    tag: Option<u64>,
 }
 
 impl Drop for GiveUp<'_> {
     fn drop(&mut self) {
-        if !self.shared.calls.give_up(self.tag) || self.shared.outbox.withdraw(self.tag) {
+        let Some(tag) = self.tag else { return };
+        if !self.shared.calls.give_up(tag) || self.shared.outbox.withdraw(tag) {
             return;
         }
-        if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, self.tag, Bytes::new(), Vec::new(), None) {
+        if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, tag, Bytes::new(), Vec::new(), None) {
             self.shared.outbox.send(frame);
         }
     }

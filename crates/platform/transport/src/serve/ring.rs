@@ -62,9 +62,9 @@ impl<S: Session> Answers for Inner<S> {
         if self.in_flight.contains(tag) {
             return self.broken(Error::invalid(format!("request {tag} is in flight already")));
         }
-        let (bytes, asked) = (payload.len(), meta.clone());
+        let bytes = payload.len();
         // What is as small as this says nothing of the time it may take.
-        match self.begin(Left::default(), meta, payload) {
+        match self.begin(Left::default(), &meta, payload) {
             Begun::Answered(response) => {
                 // Each slot is given back once: from then on it may be another call's.
                 if response.descriptor.is_some() || response.opens_ring {
@@ -78,7 +78,7 @@ impl<S: Session> Answers for Inner<S> {
             }
             Begun::Pending(call) => {
                 // What comes by a ring is small, and rings are few.
-                self.go_on(tag, bytes, asked, call, None);
+                self.go_on(tag, bytes, meta, call, None);
                 slots.later(number);
             }
         }
