@@ -23,6 +23,8 @@ use crate::{Address, Answer, Security};
 
 /// From so many calls in flight on, requests are sent together.
 const TOGETHER_FROM: usize = 4;
+/// So many of them at least, where as many are made before the writer has its turn.
+const TOGETHER_MIN: usize = 8;
 /// Notices that may wait to be sent.
 const NOTICES_MAX: usize = 4096;
 
@@ -110,7 +112,7 @@ impl Framed {
                 match others < TOGETHER_FROM {
                     true => shared.outbox.send(request),
                     // More will come with it, and one system call costs as much as several requests.
-                    false => shared.outbox.send_soon(request),
+                    false => shared.outbox.send_soon(request, together(others)),
                 }
             }
         }
@@ -214,6 +216,12 @@ impl Drop for Framed {
     }
 }
 
+/// Requests that are sent together while so many others are in flight: half of them, so that the peer answers one half while the
+/// other one is made.
+fn together(others: usize) -> usize {
+    (others / 2).max(TOGETHER_MIN)
+}
+
 /// Cancels a request unless its answer has come.
 struct GiveUp<'a> {
     shared: &'a Shared,
@@ -230,5 +238,15 @@ impl Drop for GiveUp<'_> {
         if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, tag, Bytes::new(), Vec::new(), None) {
             self.shared.outbox.send(frame);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_what_is_in_flight_is_sent_together_and_never_few() {
+        assert_eq!([TOGETHER_FROM, 15, 127].map(together), [TOGETHER_MIN, TOGETHER_MIN, 63]);
     }
 }
