@@ -93,8 +93,9 @@ impl Framed {
         let shared = &self.shared;
         let (tag, others, answer) = shared.calls.begin()?;
         let mut given_up = GiveUp { shared, tag: Some(tag) };
+        let left = Left::new(deadline::left());
         let asked = match shared.ring.get() {
-            Some(ring) if near => ring.ask(tag, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
+            Some(ring) if near => ring.ask(tag, left, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
             _ => Asked::Not,
         };
         match asked {
@@ -105,7 +106,6 @@ impl Framed {
             }
             Asked::Later => {}
             Asked::Not => {
-                let left = Left::new(deadline::left());
                 let request = OutFrame::request(shared.version, tag, left, meta, payload).inspect_err(|_| {
                     shared.calls.give_up(tag);
                 })?;
