@@ -235,7 +235,7 @@ mod tests {
         for (op, payload, len) in [
             (NodeOp::Put { value: Raw(b"short") }, Vec::new(), 5),
             (NodeOp::Get, Vec::new(), 5),
-            (NodeOp::Put { value: Raw(&[]) }, vec![7; 100_000], 100_000),
+            (NodeOp::Put { value: Raw(&[]) }, vec![7_u8; 100_000], 100_000),
             (NodeOp::Get, Vec::new(), 100_000),
         ] {
             let meta = NodeCall { from: ROOT, moves: 0, path: "a", op, number: None }.encode();
