@@ -6,6 +6,7 @@ use bytes::Bytes;
 use forebay_protocol::Left;
 use forebay_types::{Error, Result};
 
+use super::lengths;
 use super::memory::Memory;
 use super::words::{AtomicU64, Ordering::*, copy_in, copy_out};
 
@@ -143,7 +144,7 @@ impl Slots {
             return false;
         }
         slot[TAG].store(tag, Relaxed);
-        slot[LENGTHS].store(self.said(left, meta.len() as u64, payload.len() as u64), Relaxed);
+        slot[LENGTHS].store(lengths::asked(self.is_timed, left, meta.len(), payload.len()), Relaxed);
         put_message(&slot[REQUEST..ANSWER_LENGTHS], meta, payload);
         slot[STATE].store(state(call, ASKED), Release);
         true
@@ -157,7 +158,7 @@ impl Slots {
         let look = match found ^ state(call, 0) {
             ASKED | TAKEN => return Ok(Look::Nothing),
             ANSWERED => {
-                let (meta, payload) = message(lengths(slot[ANSWER_LENGTHS].load(Relaxed)), &slot[ANSWER..])?;
+                let (meta, payload) = message(lengths::of_answer(slot[ANSWER_LENGTHS].load(Relaxed)), &slot[ANSWER..])?;
                 Look::Answer(meta, payload)
             }
             LATER => Look::Later,
@@ -190,7 +191,7 @@ impl Slots {
         let slot = self.slot(call);
         match slot[STATE].compare_exchange(state(call, ASKED), state(call, TAKEN), AcqRel, Acquire) {
             Ok(_) => {
-                let (left, lengths) = self.heard(slot[LENGTHS].load(Relaxed));
+                let (left, lengths) = lengths::of_request(self.is_timed, slot[LENGTHS].load(Relaxed));
                 let (meta, payload) = message(lengths, &slot[REQUEST..ANSWER_LENGTHS])?;
                 Ok(Found::Request(Request { tag: slot[TAG].load(Relaxed), left, meta, payload }))
             }
@@ -210,7 +211,7 @@ impl Slots {
         let fits = bytes <= MESSAGE_BYTES_MAX && payload.len() <= 1;
         if fits {
             let payload = payload.first().map_or(&[][..], |payload| payload);
-            slot[ANSWER_LENGTHS].store(meta.len() as u64 | (payload.len() as u64) << 32, Relaxed);
+            slot[ANSWER_LENGTHS].store(lengths::answered(meta.len(), payload.len()), Relaxed);
             put_message(&slot[ANSWER..], meta, payload);
         }
         let to = if fits { ANSWERED } else { LATER };
@@ -220,25 +221,6 @@ impl Slots {
     /// The server answers by the socket. The slot may be another call's after this.
     pub(crate) fn later(&self, call: u64) {
         self.give_back(call, LATER);
-    }
-
-    /// The word before a request: its lengths, and how long its answer is waited for.
-    fn said(&self, left: Left, meta: u64, payload: u64) -> u64 {
-        debug_assert!(meta + payload <= MESSAGE_BYTES_MAX as u64, "it was found short enough");
-        match self.is_timed {
-            true => meta | payload << 16 | u64::from(u32::from_le_bytes(left.to_bytes().unwrap_or_default())) << 32,
-            false => meta | payload << 32,
-        }
-    }
-
-    fn heard(&self, word: u64) -> (Left, (usize, usize)) {
-        match self.is_timed {
-            true => {
-                let left = Left::from_bytes(((word >> 32) as u32).to_le_bytes());
-                (left, (usize::from(word as u16), usize::from((word >> 16) as u16)))
-            }
-            false => (Left::default(), lengths(word)),
-        }
     }
 
     /// Whether the client looks in the ring still. A slot that it has left, or scribbled on, is free.
@@ -257,11 +239,6 @@ fn put_message(words: &[AtomicU64], meta: &[u8], payload: &[u8]) {
     copy_in(&words[at..], payload);
 }
 
-/// Bytes of a message and of its payload.
-fn lengths(word: u64) -> (usize, usize) {
-    (word as u32 as usize, (word >> 32) as usize)
-}
-
 /// Copies a message out. The lengths were read once; what they say is checked before it is used.
 fn message((meta, payload): (usize, usize), words: &[AtomicU64]) -> Result<(Bytes, Bytes)> {
     if meta + payload > MESSAGE_BYTES_MAX {
@@ -275,19 +252,12 @@ fn message((meta, payload): (usize, usize), words: &[AtomicU64]) -> Result<(Byte
 #[cfg(test)]
 #[cfg(not(feature = "models"))]
 mod tests {
-    use std::time::Duration;
-
-    use forebay_protocol::LEFT_MS_MAX;
     use proptest::prelude::*;
 
     use super::*;
 
     fn pair() -> (Slots, Slots) {
-        sides(true)
-    }
-
-    fn sides(is_timed: bool) -> (Slots, Slots) {
-        let (server, descriptor) = Slots::create(is_timed).unwrap();
+        let (server, descriptor) = Slots::create(true).unwrap();
         (server, Slots::open(descriptor).unwrap())
     }
 
@@ -351,24 +321,6 @@ mod tests {
         // All of their slots are free again.
         for call in 4..4 + SLOTS {
             assert!(put(&client, call, call, b"", b""), "{call}");
-        }
-    }
-
-    #[test]
-    fn a_request_says_how_long_it_is_waited_for_where_the_server_knows_what_that_means() {
-        let (wanted, day) = (Duration::from_millis(1_500), Duration::from_millis(LEFT_MS_MAX.into()));
-        for (is_timed, left, heard) in [
-            (true, Some(wanted), Some(wanted)),
-            (true, Some(Duration::MAX), Some(day)),
-            (true, None, None),
-            (false, Some(wanted), None),
-        ] {
-            let (server, client) = sides(is_timed);
-            let (meta, payload) = (vec![1; MESSAGE_BYTES_MAX - 5], vec![2; 5]);
-            assert!(client.put(0, 9, Left::new(left), &meta, &payload));
-            let request = taken(&server, 0).unwrap();
-            assert_eq!((request.tag, request.left), (9, Left::new(heard)));
-            assert_eq!((&request.meta[..], &request.payload[..]), (&meta[..], &payload[..]));
         }
     }
 
