@@ -250,6 +250,10 @@ mod tests {
             };
             assert_eq!(came, len);
         }
+        let request = session.answer(Ok(DataRequest::Queue), Bytes::new());
+        let bytes = size_of_val(&request);
+        assert!(bytes <= CALL_BYTES_MAX, "{bytes} bytes of what is no call about nodes");
+        drop(request);
         drop(session);
         worker.shutdown().await;
     }
