@@ -75,6 +75,7 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, longest: Durat
     let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
         Some(session) => {
+            debug_assert!(session.mapping.is_some(), "bytes lie in place in a tier that is mapped here");
             let connection = link.connection.clone();
             // Of what is in the tier it is said where it lies, and all else comes by the socket.
             let call = Rescued::new(async move { connection.call_near(meta, Vec::new()).await }, &session.outbox, pin_of_read);

@@ -129,6 +129,7 @@ async fn answered<T>(
     let silence = async {
         let (mut pause, mut round) = (LOOK_AFTER, 0u32);
         loop {
+            debug_assert!(!pause.is_zero(), "who is asked is not looked for without a pause");
             let look = instant() + pause;
             sleep_until(until.map_or(look, |until| until.min(look))).await;
             if until.is_some_and(|until| instant() >= until) {
