@@ -135,9 +135,6 @@ pub struct Entry {
     /// The physical limit that the peer is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// What was tried to come closer to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tried: Option<String>,
     /// The run that it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
@@ -175,7 +172,6 @@ impl Entry {
             better: figure.better(),
             readme: figure.readme,
             limit: figure.limit.clone(),
-            tried: figure.tried.clone(),
             run: run.filter(|_| !rounds.is_empty()),
             rounds,
         }

@@ -85,8 +85,6 @@ pub struct Figure {
     pub readme: bool,
     /// The physical limit that the peer is, where it is one.
     pub limit: Option<String>,
-    /// What was tried to come closer to it, and what came of that.
-    pub tried: Option<String>,
     /// Which way is better, where no bar says so.
     pub better: Option<Better>,
 }
@@ -162,9 +160,6 @@ impl Figure {
         }
         if self.peer.is_none() && self.limit.is_some() {
             return bad("the limit is what the peer measures, and there is no `peer`");
-        }
-        if self.limit.is_none() && self.tried.is_some() {
-            return bad("what was tried stands beside the limit, and there is no `limit`");
         }
         Ok(())
     }

@@ -23,16 +23,12 @@ pub fn list_section(record: &Record, to: &str) -> String {
     format!("{}\n\n{HEAD}{rows}\nWhat prints each:\n\n| figure | program |\n|---|---|\n{programs}", about(record, to))
 }
 
-/// The section of figures whose peer is a physical limit, and of what was tried to come closer to it.
+/// The section of figures whose peer is a physical limit.
 pub fn limits_section(record: &Record, to: &str) -> String {
-    let run = || record.figures.iter().filter(|entry| entry.is_run());
-    let rows: String = run().filter_map(limit_row).collect();
-    let tried = run().filter_map(|entry| Some(format!("- `{}`: {}\n", entry.name, entry.tried.as_ref()?)));
-    let tried: String = tried.collect();
-    let tried = if tried.is_empty() { tried } else { format!("\nWhat was tried to come closer:\n\n{tried}") };
+    let rows: String = record.figures.iter().filter(|entry| entry.is_run()).filter_map(limit_row).collect();
     let head =
         "| figure | what | Forebay | physical limit, in the same run | share reached | program |\n|---|---|---|---|---|---|\n";
-    format!("{}\n\n{head}{rows}{tried}", about(record, to))
+    format!("{}\n\n{head}{rows}", about(record, to))
 }
 
 fn is_bad(entry: &Entry) -> bool {
@@ -153,7 +149,6 @@ mod tests {
 
     const TABLE: &str = "[[bench]]\nname = 'b'\npackage = 'prog'\nargs = ['x']\n\
         [[bench.figure]]\nname = 'hit'\nsays = 'a hit'\nline = { what = 'hit' }\nunit = 'us'\npeer = 'pread'\nbar = '<= 2x'\nlimit = 'the page cache'\n\
-        tried = 'larger pages: no difference'\n\
         [[bench.figure]]\nname = 'miss'\nsays = 'a miss'\nline = { what = 'miss' }\nunit = 'ops/s'\nbar = '>= 10 ops/s'\n\
         [[bench.figure]]\nname = 'broken'\nsays = 'a | pipe'\nline = { what = 'broken' }\nunit = 'ops/s'\n\
         [[bench.figure]]\nname = 'later'\nsays = 'nobody'\nline = { what = 'later' }\nunit = 'ops/s'\n";
@@ -205,9 +200,5 @@ mod tests {
         let page = limits_section(&record(), "../");
         assert!(page.contains("| pread: 5 us (5 to 5.50), the page cache | 50 % | `prog x` |"), "{page}");
         assert_eq!(page.matches("\n| `").count(), 1, "only figures that have a limit and were measured: {page}");
-        assert!(page.ends_with("\n\nWhat was tried to come closer:\n\n- `hit`: larger pages: no difference\n"), "{page}");
-        let untried = record().figures.into_iter().map(|entry| Entry { tried: None, ..entry });
-        let nothing = Record { figures: untried.collect(), ..Record::empty() };
-        assert!(!limits_section(&nothing, "../").contains("tried"), "nobody has");
     }
 }
