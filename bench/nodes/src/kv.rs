@@ -6,10 +6,9 @@ use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeType, Nodes};
 
 use crate::clock::{p50, rate};
-use crate::echo::Echo;
-use crate::redis::{Plain, Redis};
+use crate::redis::Redis;
 use crate::rig::{Rig, Way};
-use forebay_bench_harness::{Bar, Figure, at_least, at_most, median};
+use forebay_bench_harness::{at_least, at_most, median};
 
 /// Keys that are used in turn.
 const KEYS: usize = 96;
@@ -21,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(5);
 
 /// Get and put, one at a time and 16 together: as one batch, which is what Redis's pipeline is, and as calls of their own. The
 /// peer's one at a time are asked by a plain client, since redis-benchmark tells times of less than 10 us in steps of 8. Shared
-/// memory stands beside Redis over its Unix socket. What goes by a socket stands beside a plain one, too: that is the limit.
+/// memory stands beside Redis over its Unix socket.
 pub async fn all(requests: usize, rounds: usize) {
     let (rig, redis) = (Rig::start(), Redis::start());
     for (by, way, bar) in [(Way::Tcp, "tcp", 0.8), (Way::Unix, "unix", 0.75), (Way::SharedMemory, "shared-memory", 0.75)] {
@@ -34,35 +33,29 @@ pub async fn all(requests: usize, rounds: usize) {
         for bytes in [64, 1024] {
             let value = Bytes::from(vec![7; bytes]);
             for test in ["set", "get"] {
-                let echo = (by != Way::SharedMemory).then(|| Echo::start(test, bytes, unix));
-                let (mut ours, mut theirs, mut limit) = (Vec::new(), Vec::new(), Vec::new());
+                let (mut ours, mut theirs) = (Vec::new(), Vec::new());
                 for _ in 0..rounds {
                     ours.push(p50(requests, |at| one(&nodes, test, &paths[at % KEYS], &value)).await);
-                    theirs.push(plain_p50(redis.plain(test, bytes, 1, unix), requests));
-                    limit.extend(echo.as_ref().map(|echo| plain_p50(echo.plain(1), requests)));
+                    theirs.push(plain_p50(&redis, test, bytes, requests, unix));
                 }
                 let name = format!("{way} {test} {bytes} B p50");
                 let ours = median(ours);
                 at_most(&name, "us", ours, ("redis", median(theirs)), bar);
-                beside(&name, "us", ours, limit);
                 if by == Way::SharedMemory {
                     at_most(&name, "us", ours, ("the bar", 3.0), 1.0);
                 }
-                let (mut ours, mut single, mut theirs, mut limit) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+                let (mut ours, mut single, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
                 for _ in 0..rounds {
                     let batches = requests * 10 / TOGETHER;
                     let batch = |at: usize| many(&nodes, test, &table, &names[at * TOGETHER % KEYS..][..TOGETHER], &value);
                     ours.push(rate(batches, 1, batch).await * TOGETHER as f64);
                     single.push(rate(requests * 10, TOGETHER, |at| one(&nodes, test, &paths[at % KEYS], &value)).await);
-                    let best = plain_rate(redis.plain(test, bytes, TOGETHER, unix), batches);
-                    limit.extend(echo.as_ref().map(|echo| plain_rate(echo.plain(TOGETHER), batches)));
+                    let best = plain_rate(&redis, test, bytes, batches, unix);
                     theirs.push(redis.run(test, bytes, batches * TOGETHER, TOGETHER, unix).max(best));
                 }
-                let (theirs, single) = (("redis", median(theirs)), median(single));
+                let theirs = ("redis", median(theirs));
                 at_least(&format!("{way} {test} {bytes} B, 16 together"), "ops/s", median(ours), theirs, 1.3);
-                let name = format!("{way} {test} {bytes} B, 16 calls in flight");
-                at_least(&name, "ops/s", single, theirs, 1.3);
-                beside(&name, "ops/s", single, limit);
+                at_least(&format!("{way} {test} {bytes} B, 16 calls in flight"), "ops/s", median(single), theirs, 1.3);
             }
         }
         if by == Way::SharedMemory {
@@ -95,14 +88,8 @@ async fn many(nodes: &Nodes, test: &str, table: &str, names: &[&str], value: &By
     }
 }
 
-/// It beside what a plain socket does, where that was measured.
-fn beside(name: &str, unit: &'static str, ours: f64, limit: Vec<f64>) {
-    if !limit.is_empty() {
-        Figure::new(format!("{name}, the limit"), ours, unit, "plain socket", median(limit), Bar::Nothing).print(true);
-    }
-}
-
-fn plain_p50(mut plain: Plain, requests: usize) -> f64 {
+fn plain_p50(redis: &Redis, test: &str, bytes: usize, requests: usize, unix: bool) -> f64 {
+    let mut plain = redis.plain(test, bytes, 1, unix);
     let times = (0..requests).map(|_| {
         let began = Instant::now();
         plain.ask();
@@ -111,7 +98,8 @@ fn plain_p50(mut plain: Plain, requests: usize) -> f64 {
     median(times.collect())
 }
 
-fn plain_rate(mut plain: Plain, batches: usize) -> f64 {
+fn plain_rate(redis: &Redis, test: &str, bytes: usize, batches: usize, unix: bool) -> f64 {
+    let mut plain = redis.plain(test, bytes, TOGETHER, unix);
     let began = Instant::now();
     (0..batches).for_each(|_| plain.ask());
     (batches * TOGETHER) as f64 / began.elapsed().as_secs_f64()

@@ -9,7 +9,6 @@
 mod bag;
 mod clock;
 mod disk;
-mod echo;
 mod enumerate;
 mod file;
 mod kv;
@@ -73,9 +72,6 @@ struct Args {
     /// Runs a plain sender that listens there.
     #[arg(long, hide = true)]
     send: Option<String>,
-    /// Runs the other end of a plain socket: where it listens, and the bytes of a request and of its answer.
-    #[arg(long, hide = true, num_args = 3)]
-    echo: Option<Vec<String>>,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -89,9 +85,6 @@ async fn main() {
     }
     if let Some(listen) = &args.send {
         return bag::send(listen);
-    }
-    if let Some([listen, request, answer]) = args.echo.as_deref() {
-        return echo::serve(listen, request.parse().unwrap(), answer.parse().unwrap());
     }
     let wanted = |bar: &Bar| match bar {
         // It makes network namespaces, which not everybody may.

@@ -30,8 +30,7 @@ impl Redis {
     }
 }
 
-/// A socket of either kind.
-pub trait Stream: Read + Write {}
+trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
 
@@ -69,11 +68,6 @@ impl Redis {
 }
 
 impl Plain {
-    /// Over a connection to whoever answers so many bytes to so many.
-    pub fn over(stream: Box<dyn Stream>, request: usize, answer: usize) -> Self {
-        Self { stream, request: vec![0; request], answer: vec![0; answer] }
-    }
-
     /// Asks, and waits for all of the answer.
     pub fn ask(&mut self) {
         self.stream.write_all(&self.request).unwrap();
