@@ -70,7 +70,8 @@ pub(crate) async fn ask_for(
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
-/// Asks a worker for bytes, in place when its tier is mapped here, by memory that both share then; gives the reply and the payload.
+/// Asks a worker for bytes, in place when its tier is mapped here, and by memory that both share then; gives the reply and the
+/// payload.
 pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, longest: Duration) -> Result<(DataReply, Bytes), Failure> {
     let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
@@ -211,10 +212,15 @@ mod tests {
         session.open_ring(longest).await;
         let connection = session.connection.clone();
         let link = Link { worker: info.id, connection: connection.clone(), session: Some(session), _call: None };
+        let request = DataRequest::Queue;
+        // Many together: without optimisation those that come one after the other may come too slowly for the ring.
         let asking = async {
             while connection.calls_by_ring() < 3 {
-                let (reply, payload) = ask_bytes(&link, &DataRequest::Queue, longest).await.unwrap();
-                assert!(matches!(reply, DataReply::Done) && payload.is_empty());
+                let answers = futures::future::join_all((0..64).map(|_| ask_bytes(&link, &request, longest))).await;
+                for answer in answers {
+                    let (reply, payload) = answer.unwrap();
+                    assert!(matches!(reply, DataReply::Done) && payload.is_empty());
+                }
             }
         };
         deadline::within(longest, asking).await.expect("they go by the ring when they come shortly after each other");
