@@ -112,7 +112,7 @@ impl WorkerSession {
             return;
         }
         if let Place::Mount(mount) = needs::data(request).place {
-            let _ = Box::pin(self.rooms.origin.mount(mount)).await;
+            let _ = self.rooms.origin.mount(mount).await;
         }
     }
 

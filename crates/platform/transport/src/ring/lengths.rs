@@ -2,7 +2,8 @@
 
 use forebay_protocol::Left;
 
-/// Before a request with so many bytes of message and of payload, fewer than 64 KiB each. It tells what is left where the server `is_timed`.
+/// Before a request with so many bytes of message and of payload, fewer than 64 KiB each. What is left is told where the ring
+/// `is_timed`.
 pub(super) fn asked(is_timed: bool, left: Left, meta: usize, payload: usize) -> u64 {
     debug_assert!(meta <= usize::from(u16::MAX) && payload <= usize::from(u16::MAX), "it was found short enough");
     if !is_timed {
