@@ -179,7 +179,9 @@ impl WorkerSession {
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_lines(dataset, shard, within_ms, payload).await?,
             DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(Box::pin(rooms.shards.of(&dataset)).await?)),
-            DataRequest::MergeShard { dataset, shard, within_ms } => Box::pin(self.merge_shard(dataset, shard, within_ms)).await?,
+            DataRequest::MergeShard { dataset, shard, within_ms } => {
+                Box::pin(self.merge_shard(dataset, shard, within_ms)).await?
+            }
             DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
                 let version = Box::pin(rooms.shards.change(dataset, shard, call, within(within_ms), &payload)).await?;
                 reply(DataReply::ShardChanged { version })
