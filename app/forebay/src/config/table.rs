@@ -151,7 +151,7 @@ settings! {
         disk_folders: Option<DiskFolders> = "none" => None, of &[Worker], flag RolesSeldom;
 
         /// Let processes of the same user on the same host read the DRAM tier in place
-        /// They make small calls about temporary nodes by shared memory, too.
+        /// They ask for that, and make small calls about temporary nodes, by shared memory.
         in_place: bool = true, of &[Worker, Executor], flag Roles;
 
         /// How long a worker counts as live without a sign of life

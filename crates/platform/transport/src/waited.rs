@@ -16,9 +16,9 @@ const AFTER: Duration = Duration::from_millis(200);
 /// Has a session answer a request for as long as who asked waits: as if it were cancelled then, where the word of that is lost or the one
 /// who would send it hangs. What the session asks of others in the meantime is told what is left.
 pub(crate) async fn while_waited<S: Session>(session: Arc<S>, left: Left, meta: Bytes, payload: Bytes) -> Response {
-    let asked = meta.clone();
+    let waited = left.known().map(|longest| (longest, meta.clone()));
     // In one place for both: a call is large, and is moved no more.
     let call = pin!(session.call(meta, payload));
-    let Some(longest) = left.known() else { return call.await };
+    let Some((longest, asked)) = waited else { return call.await };
     if let Ok(response) = deadline::within(longest + AFTER, call).await { response } else { session.given_up(&asked) }
 }

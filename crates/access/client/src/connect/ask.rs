@@ -70,13 +70,16 @@ pub(crate) async fn ask_for(
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
-/// Asks a worker for bytes, in place when its tier is mapped here; gives the reply and the payload.
+/// Asks a worker for bytes, in place when its tier is mapped here, and by memory that both share then; gives the reply and the
+/// payload.
 pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, longest: Duration) -> Result<(DataReply, Bytes), Failure> {
     let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
         Some(session) => {
+            debug_assert!(session.mapping.is_some(), "bytes lie in place in a tier that is mapped here");
             let connection = link.connection.clone();
-            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, &session.outbox, pin_of_read);
+            // Of what is in the tier it is said where it lies, and all else comes by the socket.
+            let call = Rescued::new(async move { connection.call_near(meta, Vec::new()).await }, &session.outbox, pin_of_read);
             deadline::within(longest, call).await
         }
         None => deadline::within(longest, link.connection.call(meta, Vec::new())).await,
@@ -142,4 +145,86 @@ fn lost(link: &Link, error: Error) -> Failure {
 /// A worker was asked, and had so long to answer.
 pub(crate) fn late(worker: WorkerId, within: Duration) -> Failure {
     Failure::Lost(Error::retry(format!("worker {worker} did not answer within {} s", within.as_secs())).in_vain())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use forebay_protocol::{WorkerInfo, decode, encode};
+    use forebay_transport::{Address, Listener, Peer, Response, Security, Server, ServerLimits, Service};
+    use rustix::fs::{MemfdFlags, SealFlags};
+
+    use super::*;
+    use crate::in_place::{Session, host_id};
+
+    const TIER_BYTES: u64 = 4096;
+
+    /// A worker of this host that has a ring, and is done with whatever else it is asked.
+    struct Worker;
+
+    impl Service for Worker {
+        type Session = Self;
+
+        fn open(&self, _: Peer) -> Result<Self> {
+            Ok(Self)
+        }
+    }
+
+    impl forebay_transport::Session for Worker {
+        async fn call(self: &Arc<Self>, meta: Bytes, _: Bytes) -> Response {
+            let done = Response::new(encode(&DataReply::Done));
+            match decode(&meta).unwrap() {
+                DataRequest::Attach => {
+                    let meta = encode(&DataReply::Attached { arena_bytes: TIER_BYTES });
+                    Response { meta, descriptor: Some(tier()), ..done }
+                }
+                DataRequest::Ring => Response { opens_ring: true, ..done },
+                _ => done,
+            }
+        }
+
+        fn failed(&self, _: &Bytes) -> Response {
+            Response::new(encode(&DataReply::failed(&Error::internal("a defect of the test"))))
+        }
+
+        fn notice(self: &Arc<Self>, _: Bytes) {}
+    }
+
+    fn tier() -> OwnedFd {
+        let tier = rustix::fs::memfd_create("tier", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::fs::ftruncate(&tier, TIER_BYTES).unwrap();
+        rustix::fs::fcntl_add_seals(&tier, SealFlags::SHRINK).unwrap();
+        tier
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_reads_in_place_asks_by_memory_that_both_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("worker.sock");
+        let listener = Listener::bind(&Address::Unix(socket.clone())).await.unwrap();
+        let server = Server::start(listener, Security::default(), Arc::new(Worker), ServerLimits::default()).unwrap();
+        let info = WorkerInfo::new(WorkerId(1), host_id().unwrap(), "");
+        // In the worker's own process, who speaks the newest version needs neither socket nor ring.
+        let security = Security::default().speaking(PROTOCOL_VERSION_OLDEST);
+        let longest = Duration::from_secs(10);
+        let session = Session::connect(&info, &socket, &security, longest, || {}).await.unwrap();
+        session.open_ring(longest).await;
+        let connection = session.connection.clone();
+        let link = Link { worker: info.id, connection: connection.clone(), session: Some(session), _call: None };
+        let request = DataRequest::Queue;
+        // Many together: without optimisation those that come one after the other may come too slowly for the ring.
+        let asking = async {
+            while connection.calls_by_ring() < 3 {
+                let answers = futures::future::join_all((0..64).map(|_| ask_bytes(&link, &request, longest))).await;
+                for answer in answers {
+                    let (reply, payload) = answer.unwrap();
+                    assert!(matches!(reply, DataReply::Done) && payload.is_empty());
+                }
+            }
+        };
+        deadline::within(longest, asking).await.expect("they go by the ring when they come shortly after each other");
+        drop((link, server));
+        drop(folder);
+    }
 }

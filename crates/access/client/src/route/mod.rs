@@ -26,6 +26,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub(crate) use attempt::NoAnswer;
 pub(crate) use known::Known;
 pub(crate) use places::{Kept, Of};
+pub(crate) use silence::Unanswered;
 
 use crate::connect::{Connections, Control, Link};
 use crate::settings::ClientSettings;

@@ -60,7 +60,8 @@ impl Lease {
                 renewed.await;
             }
         };
-        forebay_runtime::time::timeout(within, held).await.is_ok()
+        // In a place of its own, which calls that need not wait have none of.
+        Box::pin(forebay_runtime::time::timeout(within, held)).await.is_ok()
     }
 
     fn since_began(&self, at: Instant) -> u64 {

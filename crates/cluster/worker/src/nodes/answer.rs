@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_nodes::{At, BlockRef, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::Result;
@@ -80,34 +80,39 @@ impl Nodes {
             Ok(Way::Here(at, name)) => (Reached { number, ..at }, name),
             Ok(Way::Answer(response)) => return Ok(response),
             Err(error) => {
-                self.leads_nowhere(&op, &error).await;
+                if let NodeOp::PutBlocks { blocks } = &op {
+                    Box::pin(self.leads_nowhere(blocks, &error)).await;
+                }
                 return Err(error);
             }
         };
+        // What may wait does so in a place of its own, so that a call which need not is small: most are answered at once.
         let done = || reply(&NodeReply::Done);
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
         Ok(match op {
             NodeOp::Get => return self.get(pins, at, name).await,
             NodeOp::Put { value } => return self.put(at, name, value.0, payload).await,
-            NodeOp::PutBlocks { blocks } => return self.put_blocks(at, name, &blocks).await,
+            NodeOp::PutBlocks { blocks } => return Box::pin(self.put_blocks(at, name, &blocks)).await,
             NodeOp::Create { kind, enumerable, class, location } => {
                 self.check_class(class)?;
-                self.create(at, name, CreateOptions { kind, enumerable, class, location }).await?;
+                Box::pin(self.create(at, name, CreateOptions { kind, enumerable, class, location })).await?;
                 done()
             }
             NodeOp::Stat => reply(&NodeReply::Stat(self.reached(at)?.stat(at.dir, name)?)),
             NodeOp::List { after, limit } => return self.list(at, name, after, limit),
-            NodeOp::Append { writer, bytes } => reply(&NodeReply::Length(self.append(at, name, &bytes_of(bytes), writer).await?)),
+            NodeOp::Append { writer, bytes } => {
+                reply(&NodeReply::Length(Box::pin(self.append(at, name, &bytes_of(bytes), writer)).await?))
+            }
             NodeOp::AppendBlocks { writer, blocks } => {
-                reply(&NodeReply::Length(self.append_blocks(at, name, &blocks, writer).await?))
+                reply(&NodeReply::Length(Box::pin(self.append_blocks(at, name, &blocks, writer)).await?))
             }
             NodeOp::Write { writer, offset, bytes } => {
-                reply(&NodeReply::Length(self.write(at, name, offset, &bytes_of(bytes), writer).await?))
+                reply(&NodeReply::Length(Box::pin(self.write(at, name, offset, &bytes_of(bytes), writer)).await?))
             }
-            NodeOp::Read { offset, bytes } => return self.read(at, name, offset, bytes).await,
+            NodeOp::Read { offset, bytes } => return Box::pin(self.read(at, name, offset, bytes)).await,
             NodeOp::Extents { offset, bytes } => return self.extents_of(at, name, offset, bytes),
             NodeOp::Delete { recursive } => {
-                self.delete(at, name, recursive).await?;
+                Box::pin(self.delete(at, name, recursive)).await?;
                 done()
             }
             NodeOp::Replace { name: to, condition } => {
@@ -120,7 +125,7 @@ impl Nodes {
             }
             NodeOp::Parent => reply(&NodeReply::Dir(at.dir)),
             NodeOp::Rename { dir: to, name: to_name, inside } => {
-                self.rename((at, name), (to, to_name), inside).await?;
+                Box::pin(self.rename((at, name), (to, to_name), inside)).await?;
                 done()
             }
             NodeOp::OpenWriter { writer } => {
@@ -137,9 +142,9 @@ impl Nodes {
             }
             NodeOp::BlockWrite { class } => {
                 self.check_class(Some(class))?;
-                reply(&NodeReply::Block(self.keep_block(&payload, class, Brought::ByClient).await?))
+                reply(&NodeReply::Block(Box::pin(self.keep_block(&payload, class, Brought::ByClient)).await?))
             }
-            NodeOp::BlockRead { block, start, bytes } => match self.find_block(block, start, bytes).await? {
+            NodeOp::BlockRead { block, start, bytes } => match Box::pin(self.find_block(block, start, bytes)).await? {
                 Some(found) => found.answer(pins),
                 None => return Err(super::values::gone()),
             },
@@ -157,8 +162,7 @@ impl Nodes {
     }
 
     /// Blocks that were brought for a value of no node are freed, but for `Moving`: who asked asks again.
-    async fn leads_nowhere(&self, op: &NodeOp<'_>, error: &NodeError) {
-        let NodeOp::PutBlocks { blocks } = op else { return };
+    async fn leads_nowhere(&self, blocks: &[BlockRef], error: &NodeError) {
         if error.kind == NodeErrorKind::Moving {
             return;
         }

@@ -15,25 +15,32 @@ pub(super) const ANSWER_BYTES_MAX: u64 = 16 << 20;
 /// How often a reader looks again for blocks that were given back under it.
 pub(super) const LOOKS: usize = 8;
 
+/// What a key-value's value is found to be.
+enum Looked {
+    /// It lies beside its name.
+    Beside(Response),
+    Blocks(Vec<BlockRef>),
+}
+
 impl Nodes {
     /// Puts a value, the message's or the payload.
     pub(super) async fn put(&self, at: Reached, name: &str, value: &[u8], payload: Bytes) -> NodeResult<Response> {
-        let len = if payload.is_empty() { value.len() } else { payload.len() };
-        let value = if len > INLINE_BYTES_MAX {
-            let affinity = self.reached(at)?.check_put(at.dir, name)?;
-            let bytes = if payload.is_empty() { value } else { &payload[..] };
-            let blocks = self.write_blocks((at.dir, name), &affinity, &[bytes]).await?;
-            return self.put_value(at, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
-                if error.kind == NodeErrorKind::Moving {
-                    self.free_later(blocks.clone());
-                }
-            });
-        } else if payload.is_empty() {
-            Value::Inline(value.into())
-        } else {
-            Value::Inline(Vec::from(payload).into())
-        };
-        self.put_value(at, name, value)
+        let bytes = if payload.is_empty() { value } else { &payload[..] };
+        if bytes.len() > INLINE_BYTES_MAX {
+            return Box::pin(self.put_long(at, name, bytes)).await;
+        }
+        let value: Box<[u8]> = if payload.is_empty() { value.into() } else { Vec::from(payload).into() };
+        self.put_value(at, name, Value::Inline(value))
+    }
+
+    async fn put_long(&self, at: Reached, name: &str, bytes: &[u8]) -> NodeResult<Response> {
+        let affinity = self.reached(at)?.check_put(at.dir, name)?;
+        let blocks = self.write_blocks((at.dir, name), &affinity, &[bytes]).await?;
+        self.put_value(at, name, Value::Blocks(blocks.clone().into())).inspect_err(|error| {
+            if error.kind == NodeErrorKind::Moving {
+                self.free_later(blocks.clone());
+            }
+        })
     }
 
     /// Puts a value of blocks that a client has brought.
@@ -93,29 +100,45 @@ impl Nodes {
 
     /// A key-value's value; one of a single block in place, where that can be.
     pub(super) async fn get(&self, pins: Option<&SessionPins>, at: Reached, name: &str) -> NodeResult<Response> {
+        match self.look(at, name)? {
+            Looked::Beside(answer) => Ok(answer),
+            Looked::Blocks(blocks) => Box::pin(self.get_blocks(pins, at, name, blocks)).await,
+        }
+    }
+
+    fn look(&self, at: Reached, name: &str) -> NodeResult<Looked> {
+        let names = self.reached(at)?;
+        Ok(match names.get(at.dir, name)? {
+            Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX => Looked::Beside(reply(&NodeReply::Bytes(Raw(bytes)))),
+            Got::Inline(bytes) => Looked::Beside(with_payload(vec![Bytes::copy_from_slice(bytes)])),
+            Got::Blocks(blocks) => Looked::Blocks(blocks.to_vec()),
+        })
+    }
+
+    async fn get_blocks(
+        &self,
+        pins: Option<&SessionPins>,
+        at: Reached,
+        name: &str,
+        mut blocks: Vec<BlockRef>,
+    ) -> NodeResult<Response> {
         for _ in 0..LOOKS {
-            let blocks: Vec<BlockRef> = {
-                let names = self.reached(at)?;
-                match names.get(at.dir, name)? {
-                    Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX => {
-                        return Ok(reply(&NodeReply::Bytes(Raw(bytes))));
-                    }
-                    Got::Inline(bytes) => return Ok(with_payload(vec![Bytes::copy_from_slice(bytes)])),
-                    Got::Blocks(blocks) => blocks.to_vec(),
-                }
-            };
             if let ([block], Some(_)) = (&blocks[..], pins)
                 && block.worker == self.worker
             {
-                match self.find_block(*block, 0, block.len).await? {
-                    Some(found) => return Ok(found.answer(pins)),
-                    None => continue,
+                if let Some(found) = self.find_block(*block, 0, block.len).await? {
+                    return Ok(found.answer(pins));
+                }
+            } else {
+                let len = blocks.iter().map(|block| u64::from(block.len)).sum();
+                if let Some(response) = self.answer_blocks(&blocks, len, 0, len, &[]).await? {
+                    return Ok(response);
                 }
             }
-            let len = blocks.iter().map(|block| u64::from(block.len)).sum();
-            if let Some(response) = self.answer_blocks(&blocks, len, 0, len, &[]).await? {
-                return Ok(response);
-            }
+            blocks = match self.look(at, name)? {
+                Looked::Beside(answer) => return Ok(answer),
+                Looked::Blocks(blocks) => blocks,
+            };
         }
         Err(lost(name))
     }

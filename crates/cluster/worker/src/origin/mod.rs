@@ -102,7 +102,7 @@ impl Origin {
     pub(crate) async fn mount(&self, id: MountId) -> Result<Arc<MountDoor>> {
         let door = match self.mounts.find(id) {
             Some(door) => Some(door),
-            None => self.cluster.newest(|| self.mounts.find(id)).await,
+            None => Box::pin(self.cluster.newest(|| self.mounts.find(id))).await,
         };
         door.ok_or_else(|| Error::not_found(format!("mount {} is not mounted any more: see `forebay mount ls`", id.0)))
     }

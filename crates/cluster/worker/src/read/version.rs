@@ -34,10 +34,10 @@ impl Reads {
                 door.check_queue(Priority::Demand, || !self.origin.store.state(id, run).missing.is_empty())?;
                 let wanted = self.origin.wanted_by(reader.operation, &door, segment);
                 if self.origin.is_wide(run) {
-                    let (payload, missed) = self.origin.obtain_wide(&wanted, run, range.clone()).await?;
+                    let (payload, missed) = Box::pin(self.origin.obtain_wide(&wanted, run, range.clone())).await?;
                     (Answer { payload, ..Answer::default() }, missed)
                 } else {
-                    let (obtained, missed) = self.origin.obtain(&wanted, run).await?;
+                    let (obtained, missed) = Box::pin(self.origin.obtain(&wanted, run)).await?;
                     (answer(reader, obtained, run, range.clone()), missed)
                 }
             }

@@ -94,31 +94,32 @@ impl WorkerSession {
         let (request, rooms) = (request?, &self.rooms);
         self.hear_of_mount(&request).await;
         self.may_ask(&request)?;
+        // What may wait does so in a place of its own, so that a read of what is at hand, of which there are most, is small.
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {
                 self.read(self.reader(operation, in_place), &version, start, len).await?
             }
             DataRequest::ReadLatest { operation, mount, key, range, in_place } => {
-                self.read_latest(self.reader(operation, in_place), mount, &key, range).await?
+                Box::pin(self.read_latest(self.reader(operation, in_place), mount, &key, range)).await?
             }
             DataRequest::ReadObject { operation, mount, key, range, first, complete, in_place } => {
                 let wanted = WantedObject { range, first, attributes: Some(complete) };
-                self.read_object(self.reader(operation, in_place), mount, &key, wanted).await?
+                Box::pin(self.read_object(self.reader(operation, in_place), mount, &key, wanted)).await?
             }
             DataRequest::ReadCell { operation, version, form, row_group, column, in_place } => {
                 let cell = Cell { row_group, column };
-                self.read_cell(self.reader(operation, in_place), version, form, cell).await?
+                Box::pin(self.read_cell(self.reader(operation, in_place), version, form, cell)).await?
             }
-            DataRequest::SelectRows(wanted) => self.select_rows(wanted).await?,
+            DataRequest::SelectRows(wanted) => Box::pin(self.select_rows(wanted)).await?,
             DataRequest::Stat { mount, key, complete } => {
-                let (info, attributes) = rooms.catalogue.stat(mount, &key, complete).await?;
+                let (info, attributes) = Box::pin(rooms.catalogue.stat(mount, &key, complete)).await?;
                 reply(DataReply::Stat(info, attributes))
             }
             DataRequest::Attach => return self.attach(),
             DataRequest::Ring => return self.ring(),
-            DataRequest::Open { mount, key } => reply(DataReply::Info(rooms.catalogue.open(mount, &key).await?)),
+            DataRequest::Open { mount, key } => reply(DataReply::Info(Box::pin(rooms.catalogue.open(mount, &key)).await?)),
             DataRequest::List { mount, prefix, folders, after, limit } => {
-                reply(DataReply::Listed(rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?))
+                reply(DataReply::Listed(Box::pin(rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit)).await?))
             }
             DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing } => {
                 let within = Duration::from_millis(hold_ms.into());
@@ -129,21 +130,21 @@ impl WorkerSession {
                     None => Priority::Background,
                 };
                 let turn = rooms.origin.plan(operation, standing);
-                self.prefetch(&version, &ranges, Ahead { priority, turn: Some(turn), keep, held_for }).await?
+                Box::pin(self.prefetch(&version, &ranges, Ahead { priority, turn: Some(turn), keep, held_for })).await?
             }
-            DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
-            DataRequest::PutBegin { mount, key } => self.put_begin(mount, &key).await?,
+            DataRequest::Put { mount, key, condition } => Box::pin(self.put(mount, &key, condition, payload)).await?,
+            DataRequest::PutBegin { mount, key } => Box::pin(self.put_begin(mount, &key)).await?,
             DataRequest::PutPart { upload, part } => {
-                self.uploads.part(&rooms.writes, upload, part, payload).await?;
+                Box::pin(self.uploads.part(&rooms.writes, upload, part, payload)).await?;
                 reply(DataReply::Done)
             }
-            DataRequest::PutCommit { upload, parts, condition } => self.commit(upload, parts, condition).await?,
+            DataRequest::PutCommit { upload, parts, condition } => Box::pin(self.commit(upload, parts, condition)).await?,
             DataRequest::PutAbort { upload } => {
-                self.uploads.abort(&rooms.writes, upload).await?;
+                Box::pin(self.uploads.abort(&rooms.writes, upload)).await?;
                 reply(DataReply::Done)
             }
-            DataRequest::Drafts { operation, call } => self.drafts(operation, call).await?,
-            DataRequest::Delete { mount, key } => self.delete(mount, &key).await?,
+            DataRequest::Drafts { operation, call } => Box::pin(self.drafts(operation, call)).await?,
+            DataRequest::Delete { mount, key } => Box::pin(self.delete(mount, &key)).await?,
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
                 rooms.shards.refresh();
@@ -169,18 +170,20 @@ impl WorkerSession {
             }
             DataRequest::Departed { since, within_ms } => {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
-                reply(DataReply::Departed(rooms.signals.changes.since(since, within).await))
+                reply(DataReply::Departed(Box::pin(rooms.signals.changes.since(since, within)).await))
             }
             DataRequest::Accesses(wanted) => {
                 let within = within(wanted.within_ms.min(DEPARTED_WITHIN_MS_MAX));
-                reply(DataReply::Accesses(rooms.signals.accessed.since(wanted, within).await))
+                reply(DataReply::Accesses(Box::pin(rooms.signals.accessed.since(wanted, within)).await))
             }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_lines(dataset, shard, within_ms, payload).await?,
             DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,
-            DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
-            DataRequest::MergeShard { dataset, shard, within_ms } => self.merge_shard(dataset, shard, within_ms).await?,
+            DataRequest::Shards { dataset } => reply(DataReply::Shards(Box::pin(rooms.shards.of(&dataset)).await?)),
+            DataRequest::MergeShard { dataset, shard, within_ms } => {
+                Box::pin(self.merge_shard(dataset, shard, within_ms)).await?
+            }
             DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
-                let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
+                let version = Box::pin(rooms.shards.change(dataset, shard, call, within(within_ms), &payload)).await?;
                 reply(DataReply::ShardChanged { version })
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),
@@ -298,12 +301,12 @@ impl WorkerSession {
     }
 
     async fn ask_lines(&self, dataset: DatasetId, shard: u32, within_ms: u32, questions: Bytes) -> Result<Response> {
-        self.ask_shard(dataset, shard, within_ms, Asking::Lines(questions)).await
+        Box::pin(self.ask_shard(dataset, shard, within_ms, Asking::Lines(questions))).await
     }
 
     async fn get_records(&self, wanted: WantedRecords, keys: Bytes) -> Result<Response> {
         let WantedRecords { dataset, shard, within_ms, attributes, versioned } = wanted;
-        self.ask_shard(dataset, shard, within_ms, Asking::Records { keys, attributes, versioned }).await
+        Box::pin(self.ask_shard(dataset, shard, within_ms, Asking::Records { keys, attributes, versioned })).await
     }
 
     async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, asking: Asking) -> Result<Response> {

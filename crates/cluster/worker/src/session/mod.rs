@@ -81,6 +81,12 @@ impl WorkerSession {
             let _watched = call.as_ref().ok().map(|call| self.refused.watch(call, &meta, payload.len(), &self.peer));
             return self.of_nodes(self.rooms.nodes.answer(pins, call, payload).await);
         }
+        // In a place of its own: calls about nodes are small and many, and would be as large as the largest of all others.
+        Box::pin(self.answered_else(meta, payload)).await
+    }
+
+    /// The same for what is no call about temporary nodes of a client.
+    async fn answered_else(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
         if let Some(call) = PeerCall::decode(&meta) {
             let call =
                 call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
@@ -102,6 +108,13 @@ impl WorkerSession {
         Response { meta: reply_for(version, answer.meta), ..answer }
     }
 
+    /// The same as a part of what is recorded where it was asked.
+    async fn answered_below(self: &Arc<Self>, asked: TraceContext, meta: Bytes, payload: Bytes) -> Response {
+        let mut span = Span::below(Some(asked), "answer", Kind::Server);
+        span.set("forebay.worker", || self.rooms.cluster.id.to_string());
+        within(span.context(), self.answered(meta, payload)).await
+    }
+
     /// An answer about temporary nodes, for who asked.
     fn of_nodes(&self, answer: Response) -> Response {
         Response { meta: node_reply_for(self.peer.version, answer.meta), ..answer }
@@ -110,10 +123,10 @@ impl WorkerSession {
 
 impl Session for WorkerSession {
     async fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Response {
-        let (asked, meta) = TraceContext::split(meta);
-        let mut span = Span::below(asked, "answer", Kind::Server);
-        span.set("forebay.worker", || self.rooms.cluster.id.to_string());
-        within(span.context(), self.answered(meta, payload)).await
+        match TraceContext::split(meta) {
+            (None, meta) => self.answered(meta, payload).await,
+            (Some(asked), meta) => Box::pin(self.answered_below(asked, meta, payload)).await,
+        }
     }
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn forebay_transport::Place>> {
@@ -208,6 +221,22 @@ mod tests {
     use super::*;
     use crate::Tuning;
     use crate::process::bed::Bed;
+
+    /// A call is put into memory of its size as soon as it comes, and copied there, whatever it is.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_call_about_nodes_takes_less_memory_than_what_else_is_asked() {
+        let bed = Bed::start(CoordinatorSettings::LEASE).await;
+        let worker = bed.worker("one", Tuning::default()).await;
+        let caller = Caller::new(Who::Owner);
+        let peer = Peer { caller, address: String::new(), unix: true, same_user: true, version: PROTOCOL_VERSION };
+        let session = Arc::new(WorkerService::new(Arc::clone(&worker.rooms)).open(peer).unwrap());
+        let meta = NodeCall { from: ROOT, moves: 0, path: "a", op: NodeOp::Get, number: None }.encode();
+        let call = size_of_val(&session.call(meta.clone(), Bytes::new()));
+        let other = size_of_val(&session.answered_else(meta, Bytes::new()));
+        assert!(call < other, "{call} bytes, and {other} of what is no call about nodes");
+        drop(session);
+        worker.shutdown().await;
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn what_is_given_up_is_answered_in_the_messages_of_who_asked() {

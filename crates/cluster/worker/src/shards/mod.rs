@@ -216,7 +216,7 @@ impl Shards {
         let kind = if questions.are_gets { "get" } else { "search" };
         let answered = match self.at_hand(&asked, &questions, deadline)? {
             Some(answered) => answered,
-            None => self.ask_in_turn(Arc::new(asked), questions, came, deadline).await?,
+            None => Box::pin(self.ask_in_turn(Arc::new(asked), questions, came, deadline)).await?,
         };
         self.count(kind, came);
         Ok(answered)

@@ -38,13 +38,10 @@ impl Calls {
         Ok((tag, others, receiver))
     }
 
-    pub(crate) fn is_waiting(&self, tag: u64) -> bool {
-        self.state.lock().waiting.contains_key(&tag)
-    }
-
-    /// Whether `tag` was ever given out.
-    pub(crate) fn knows(&self, tag: u64) -> bool {
-        (1..=self.state.lock().last_tag).contains(&tag)
+    /// Whether somebody waits for the answer to `tag`; none of one that was never given out.
+    pub(crate) fn waits(&self, tag: u64) -> Option<bool> {
+        let state = self.state.lock();
+        (1..=state.last_tag).contains(&tag).then(|| state.waiting.contains_key(&tag))
     }
 
     /// Hands an answer to its caller; one that no one waits for is dropped.
@@ -76,5 +73,32 @@ impl Calls {
 
     pub(crate) fn ended(&self) -> Option<Error> {
         self.state.lock().ended.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn answer() -> Answer {
+        Answer { version: 9, meta: Bytes::new(), payload: Bytes::new(), descriptor: None }
+    }
+
+    #[test]
+    fn a_tag_is_known_once_it_was_given_out_and_waits_until_its_answer() {
+        let calls = Calls::default();
+        assert_eq!(calls.waits(1), None);
+        let (first, others, mut answered) = calls.begin().unwrap();
+        assert_eq!((first, others), (1, 0));
+        let (second, others, _given_up) = calls.begin().unwrap();
+        assert_eq!((second, others), (2, 1));
+        assert_eq!([0, 1, 2, 3].map(|tag| calls.waits(tag)), [None, Some(true), Some(true), None]);
+        calls.answer(first, answer());
+        assert!(answered.try_recv().unwrap().is_ok());
+        assert!(!calls.give_up(first), "its answer has come");
+        assert!(calls.give_up(second));
+        assert_eq!([1, 2].map(|tag| calls.waits(tag)), [Some(false), Some(false)], "what comes late is no error");
     }
 }

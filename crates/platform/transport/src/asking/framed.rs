@@ -23,6 +23,8 @@ use crate::{Address, Answer, Security};
 
 /// From so many calls in flight on, requests are sent together.
 const TOGETHER_FROM: usize = 4;
+/// So many of them at least, where as many are made before the writer has its turn.
+const TOGETHER_MIN: usize = 8;
 /// Notices that may wait to be sent.
 const NOTICES_MAX: usize = 4096;
 
@@ -90,32 +92,33 @@ impl Framed {
     pub(crate) async fn call(&self, meta: Bytes, payload: Vec<Bytes>, near: bool) -> Result<Answer> {
         let shared = &self.shared;
         let (tag, others, answer) = shared.calls.begin()?;
-        let given_up = GiveUp { shared, tag };
+        let mut given_up = GiveUp { shared, tag: Some(tag) };
+        let left = Left::new(deadline::left());
         let asked = match shared.ring.get() {
-            Some(ring) if near => ring.ask(tag, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
+            Some(ring) if near => ring.ask(tag, left, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
             _ => Asked::Not,
         };
         match asked {
             Asked::Answer(meta, payload) => {
                 shared.calls.give_up(tag);
+                given_up.tag = None;
                 return Ok(Answer { version: shared.version, meta, payload, descriptor: None });
             }
             Asked::Later => {}
             Asked::Not => {
-                let left = Left::new(deadline::left());
                 let request = OutFrame::request(shared.version, tag, left, meta, payload).inspect_err(|_| {
                     shared.calls.give_up(tag);
                 })?;
                 match others < TOGETHER_FROM {
                     true => shared.outbox.send(request),
                     // More will come with it, and one system call costs as much as several requests.
-                    false => shared.outbox.send_soon(request),
+                    false => shared.outbox.send_soon(request, together(others)),
                 }
             }
         }
         let answer = answer.await;
-        // The tag is out of the table by now, so this cancels nothing.
-        drop(given_up);
+        // The tag is out of the table by now.
+        given_up.tag = None;
         answer.unwrap_or_else(|_| Err(shared.why_ended()))
     }
 
@@ -173,10 +176,11 @@ impl Shared {
     async fn read(&self, reader: &mut FrameReader) -> Result<()> {
         while let Some(frame) = reader.next(META_BYTES_MAX).await? {
             let tag = frame.header.tag;
-            if frame.header.kind != FrameKind::Reply || !self.calls.knows(tag) {
+            let waits = self.calls.waits(tag).filter(|_| frame.header.kind == FrameKind::Reply);
+            let Some(waits) = waits else {
                 return Err(Error::invalid("the peer sent a frame that is no reply to a request"));
-            }
-            if !self.calls.is_waiting(tag) {
+            };
+            if !waits {
                 reader.skip(frame.header.payload_len).await?;
                 continue;
             }
@@ -212,19 +216,37 @@ impl Drop for Framed {
     }
 }
 
+/// Requests that are sent together while so many others are in flight: half of them, so that the peer answers one half while the
+/// other one is made.
+fn together(others: usize) -> usize {
+    (others / 2).max(TOGETHER_MIN)
+}
+
 /// Cancels a request unless its answer has come.
 struct GiveUp<'a> {
     shared: &'a Shared,
-    tag: u64,
+    /// None once there is nothing to cancel.
+    tag: Option<u64>,
 }
 
 impl Drop for GiveUp<'_> {
     fn drop(&mut self) {
-        if !self.shared.calls.give_up(self.tag) || self.shared.outbox.withdraw(self.tag) {
+        let Some(tag) = self.tag else { return };
+        if !self.shared.calls.give_up(tag) || self.shared.outbox.withdraw(tag) {
             return;
         }
-        if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, self.tag, Bytes::new(), Vec::new(), None) {
+        if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, tag, Bytes::new(), Vec::new(), None) {
             self.shared.outbox.send(frame);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_what_is_in_flight_is_sent_together_and_never_few() {
+        assert_eq!([TOGETHER_FROM, 15, 127].map(together), [TOGETHER_MIN, TOGETHER_MIN, 63]);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_protocol::Left;
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 
@@ -49,7 +50,7 @@ impl Ring {
 
     /// Asks, if the server polls and there is room, and spins for the answer as long as that is shorter than to wait for it. An
     /// error means that the server breaks the protocol.
-    pub(crate) fn ask(&self, tag: u64, meta: &[u8], payload: &[Bytes]) -> Result<Asked> {
+    pub(crate) fn ask(&self, tag: u64, left: Left, meta: &[u8], payload: &[Bytes]) -> Result<Asked> {
         let short = payload.len() <= 1 && meta.len() + payload.first().map_or(0, Bytes::len) <= MESSAGE_BYTES_MAX;
         if !short || !self.slots.is_awake() {
             return Ok(Asked::Not);
@@ -60,7 +61,7 @@ impl Ring {
         let payload = payload.first().map_or(&[][..], |payload| payload);
         let call = {
             let mut next = self.next.lock();
-            if !self.slots.put(*next, tag, meta, payload) {
+            if !self.slots.put(*next, tag, left, meta, payload) {
                 return Ok(Asked::Not);
             }
             *next += 1;

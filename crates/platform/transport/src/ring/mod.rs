@@ -10,6 +10,7 @@
 //! nonsense has written it into memory that only its own calls use.
 
 mod asking;
+mod lengths;
 #[cfg_attr(feature = "models", path = "model_memory.rs")]
 mod memory;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The ring between a client and a server, in every order that their threads can run in: `make loom`.
 
 use bytes::Bytes;
+use forebay_protocol::Left;
 use loom::thread;
 
 use super::slots::{Found, Look, Slots};
@@ -22,7 +23,7 @@ fn model(check: impl Fn() + Sync + Send + 'static) {
 }
 
 fn sides() -> (Slots, Slots) {
-    let (server, _) = Slots::create().unwrap();
+    let (server, _) = Slots::create(true).unwrap();
     let client = server.other_side();
     (server, client)
 }
@@ -60,7 +61,7 @@ fn who_leaves_is_answered_once_or_was_never_heard() {
     model(|| {
         let (server, client) = sides();
         let serving = thread::spawn(move || (serve(&server, 0), server));
-        assert!(client.put(0, 1, &request(0), b""));
+        assert!(client.put(0, 1, Left::default(), &request(0), b""));
         let look = match client.look(0).unwrap() {
             Look::Nothing => client.leave(0).unwrap(),
             found => found,
@@ -72,7 +73,7 @@ fn who_leaves_is_answered_once_or_was_never_heard() {
             assert!(matches!(look, Look::Withdrawn));
             assert!(matches!(server.take(0).unwrap(), Found::Withdrawn));
         }
-        assert!(client.put(1, 2, &request(1), b""), "the slot is free again");
+        assert!(client.put(1, 2, Left::default(), &request(1), b""), "the slot is free again");
         assert_eq!(serve(&server, 1), Served::InRing);
         agree(1, &client.look(1).unwrap(), Served::InRing);
     });
@@ -82,7 +83,7 @@ fn who_leaves_is_answered_once_or_was_never_heard() {
 fn a_slot_that_was_left_is_never_mixed_up_with_the_next_call() {
     model(|| {
         let (server, client) = sides();
-        assert!(client.put(0, 1, &request(0), b""));
+        assert!(client.put(0, 1, Left::default(), &request(0), b""));
         let serving = thread::spawn(move || {
             let first = serve(&server, 0);
             // The next number is looked at once the one before is over.
@@ -90,7 +91,7 @@ fn a_slot_that_was_left_is_never_mixed_up_with_the_next_call() {
             (first, second)
         });
         let first = client.leave(0).unwrap();
-        let second = client.put(1, 2, &request(1), b"").then(|| client.leave(1).unwrap());
+        let second = client.put(1, 2, Left::default(), &request(1), b"").then(|| client.leave(1).unwrap());
         let served = serving.join().unwrap();
         agree(0, &first, served.0);
         if let Some(second) = second { agree(1, &second, served.1) } else { assert_eq!(served.1, Served::Never) }

@@ -3,8 +3,10 @@
 use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
+use forebay_protocol::Left;
 use forebay_types::{Error, Result};
 
+use super::lengths;
 use super::memory::Memory;
 use super::words::{AtomicU64, Ordering::*, copy_in, copy_out};
 
@@ -22,6 +24,8 @@ const SLOTS: u64 = 1;
 
 /// What a ring's memory begins with. It names the layout: `docs/specs/protocol.md`.
 const LAYOUT: u64 = u64::from_le_bytes(*b"fbring01");
+/// The same where requests say how long their answers are waited for.
+const LAYOUT_TIMED: u64 = u64::from_le_bytes(*b"fbring02");
 
 // Words, 8 to a cache line. What one side writes while the other reads lies in lines of its own.
 const LAYOUT_AT: usize = 0;
@@ -62,11 +66,16 @@ fn state(call: u64, state: u64) -> u64 {
 
 /// A ring's memory, from both sides. Calls have numbers, from 0 on; each uses the slot of its number, and both sides know whose
 /// turn it is there.
-pub(crate) struct Slots(Memory);
+pub(crate) struct Slots {
+    memory: Memory,
+    /// Requests say how long their answers are waited for.
+    is_timed: bool,
+}
 
 /// A request that the server has taken.
 pub(crate) struct Request {
     pub(crate) tag: u64,
+    pub(crate) left: Left,
     pub(crate) meta: Bytes,
     pub(crate) payload: Bytes,
 }
@@ -90,18 +99,19 @@ pub(super) enum Look {
 }
 
 impl Slots {
-    /// New memory of a server, with the descriptor for its client.
-    pub(crate) fn create() -> Result<(Self, OwnedFd)> {
+    /// New memory of a server, with the descriptor for its client, which `is_timed` if it says how long it waits.
+    pub(crate) fn create(is_timed: bool) -> Result<(Self, OwnedFd)> {
         let (memory, descriptor) = Memory::create(WORDS * 8)?;
-        memory.words()[LAYOUT_AT].store(LAYOUT, Relaxed);
-        Ok((Self(memory), descriptor))
+        memory.words()[LAYOUT_AT].store(if is_timed { LAYOUT_TIMED } else { LAYOUT }, Relaxed);
+        Ok((Self { memory, is_timed }, descriptor))
     }
 
     /// A server's memory, for its client.
     pub(super) fn open(descriptor: OwnedFd) -> Result<Self> {
         let memory = Memory::open(descriptor, WORDS * 8)?;
         match memory.words()[LAYOUT_AT].load(Relaxed) {
-            LAYOUT => Ok(Self(memory)),
+            LAYOUT => Ok(Self { memory, is_timed: false }),
+            LAYOUT_TIMED => Ok(Self { memory, is_timed: true }),
             _ => Err(Error::invalid("the server's shared memory is of another layout: run one version of forebay")),
         }
     }
@@ -109,32 +119,33 @@ impl Slots {
     /// The other side of a model.
     #[cfg(all(test, feature = "models"))]
     pub(super) fn other_side(&self) -> Self {
-        Self(self.0.clone())
+        Self { memory: self.memory.clone(), is_timed: self.is_timed }
     }
 
     #[cfg_attr(feature = "models", expect(clippy::modulo_one, reason = "a model has one slot"))]
     fn slot(&self, call: u64) -> &[AtomicU64] {
-        &self.0.words()[SLOTS_AT + (call % SLOTS) as usize * SLOT_WORDS..][..SLOT_WORDS]
+        &self.memory.words()[SLOTS_AT + (call % SLOTS) as usize * SLOT_WORDS..][..SLOT_WORDS]
     }
 
     /// Whether the server polls.
     pub(super) fn is_awake(&self) -> bool {
-        self.0.words()[AWAKE_AT].load(Relaxed) != 0
+        self.memory.words()[AWAKE_AT].load(Relaxed) != 0
     }
 
     /// The server says whether it polls.
     pub(super) fn set_awake(&self, awake: bool) {
-        self.0.words()[AWAKE_AT].store(awake.into(), Release);
+        self.memory.words()[AWAKE_AT].store(awake.into(), Release);
     }
 
     /// The client puts a request in; false when the slot is in use, or the request too long.
-    pub(super) fn put(&self, call: u64, tag: u64, meta: &[u8], payload: &[u8]) -> bool {
+    pub(super) fn put(&self, call: u64, tag: u64, left: Left, meta: &[u8], payload: &[u8]) -> bool {
         let slot = self.slot(call);
         if slot[STATE].load(Acquire) & ((1 << STATE_BITS) - 1) != FREE || meta.len() + payload.len() > MESSAGE_BYTES_MAX {
             return false;
         }
         slot[TAG].store(tag, Relaxed);
-        put_message(&slot[LENGTHS], &slot[REQUEST..ANSWER_LENGTHS], meta, payload);
+        slot[LENGTHS].store(lengths::asked(self.is_timed, left, meta.len(), payload.len()), Relaxed);
+        put_message(&slot[REQUEST..ANSWER_LENGTHS], meta, payload);
         slot[STATE].store(state(call, ASKED), Release);
         true
     }
@@ -147,7 +158,7 @@ impl Slots {
         let look = match found ^ state(call, 0) {
             ASKED | TAKEN => return Ok(Look::Nothing),
             ANSWERED => {
-                let (meta, payload) = message(&slot[ANSWER_LENGTHS], &slot[ANSWER..])?;
+                let (meta, payload) = message(lengths::of_answer(slot[ANSWER_LENGTHS].load(Relaxed)), &slot[ANSWER..])?;
                 Look::Answer(meta, payload)
             }
             LATER => Look::Later,
@@ -180,8 +191,9 @@ impl Slots {
         let slot = self.slot(call);
         match slot[STATE].compare_exchange(state(call, ASKED), state(call, TAKEN), AcqRel, Acquire) {
             Ok(_) => {
-                let (meta, payload) = message(&slot[LENGTHS], &slot[REQUEST..ANSWER_LENGTHS])?;
-                Ok(Found::Request(Request { tag: slot[TAG].load(Relaxed), meta, payload }))
+                let (left, lengths) = lengths::of_request(self.is_timed, slot[LENGTHS].load(Relaxed));
+                let (meta, payload) = message(lengths, &slot[REQUEST..ANSWER_LENGTHS])?;
+                Ok(Found::Request(Request { tag: slot[TAG].load(Relaxed), left, meta, payload }))
             }
             Err(found) if found == state(call, WITHDRAWN) => {
                 slot[STATE].store(state(call, FREE), Release);
@@ -199,7 +211,8 @@ impl Slots {
         let fits = bytes <= MESSAGE_BYTES_MAX && payload.len() <= 1;
         if fits {
             let payload = payload.first().map_or(&[][..], |payload| payload);
-            put_message(&slot[ANSWER_LENGTHS], &slot[ANSWER..], meta, payload);
+            slot[ANSWER_LENGTHS].store(lengths::answered(meta.len(), payload.len()), Relaxed);
+            put_message(&slot[ANSWER..], meta, payload);
         }
         let to = if fits { ANSWERED } else { LATER };
         self.give_back(call, to) && fits
@@ -221,16 +234,13 @@ impl Slots {
     }
 }
 
-fn put_message(lengths: &AtomicU64, words: &[AtomicU64], meta: &[u8], payload: &[u8]) {
+fn put_message(words: &[AtomicU64], meta: &[u8], payload: &[u8]) {
     let at = copy_in(words, meta);
     copy_in(&words[at..], payload);
-    lengths.store(meta.len() as u64 | (payload.len() as u64) << 32, Relaxed);
 }
 
-/// Copies a message out. The lengths are read once; what they say is checked before it is used.
-fn message(lengths: &AtomicU64, words: &[AtomicU64]) -> Result<(Bytes, Bytes)> {
-    let lengths = lengths.load(Relaxed);
-    let (meta, payload) = (lengths as u32 as usize, (lengths >> 32) as usize);
+/// Copies a message out. The lengths were read once; what they say is checked before it is used.
+fn message((meta, payload): (usize, usize), words: &[AtomicU64]) -> Result<(Bytes, Bytes)> {
     if meta + payload > MESSAGE_BYTES_MAX {
         return Err(Error::invalid(format!("a message of {meta} + {payload} bytes is too long for a ring")));
     }
@@ -247,8 +257,12 @@ mod tests {
     use super::*;
 
     fn pair() -> (Slots, Slots) {
-        let (server, descriptor) = Slots::create().unwrap();
+        let (server, descriptor) = Slots::create(true).unwrap();
         (server, Slots::open(descriptor).unwrap())
+    }
+
+    fn put(client: &Slots, call: u64, tag: u64, meta: &[u8], payload: &[u8]) -> bool {
+        client.put(call, tag, Left::default(), meta, payload)
     }
 
     fn taken(server: &Slots, call: u64) -> Option<Request> {
@@ -265,9 +279,9 @@ mod tests {
             let calls = round * SLOTS..(round + 1) * SLOTS;
             for call in calls.clone() {
                 assert!(taken(&server, call).is_none());
-                assert!(client.put(call, call + 7, b"meta", &call.to_le_bytes()));
+                assert!(put(&client, call, call + 7, b"meta", &call.to_le_bytes()));
             }
-            assert!(!client.put(calls.end, 1, b"", b""), "full");
+            assert!(!put(&client, calls.end, 1, b"", b""), "full");
             for call in calls.clone() {
                 let request = taken(&server, call).unwrap();
                 assert_eq!(
@@ -288,25 +302,25 @@ mod tests {
     #[test]
     fn who_leaves_gets_the_answer_by_the_socket_or_was_never_heard() {
         let (server, client) = pair();
-        assert!(client.put(0, 1, b"a", b""));
+        assert!(put(&client, 0, 1, b"a", b""));
         assert!(matches!(client.leave(0).unwrap(), Look::Withdrawn));
         assert!(server.has(0));
         assert!(matches!(server.take(0).unwrap(), Found::Withdrawn));
-        assert!(client.put(1, 2, b"b", b""));
+        assert!(put(&client, 1, 2, b"b", b""));
         taken(&server, 1).unwrap();
         assert!(matches!(client.leave(1).unwrap(), Look::Later));
         assert!(!server.answer(1, b"b", &[]));
-        assert!(client.put(2, 3, b"c", b""));
+        assert!(put(&client, 2, 3, b"c", b""));
         taken(&server, 2).unwrap();
         assert!(server.answer(2, b"c", &[]));
         assert!(matches!(client.leave(2).unwrap(), Look::Answer(..)));
-        assert!(client.put(3, 4, b"d", b""));
+        assert!(put(&client, 3, 4, b"d", b""));
         taken(&server, 3).unwrap();
         assert!(!server.answer(3, &vec![0; MESSAGE_BYTES_MAX + 1], &[]), "too long");
         assert!(matches!(client.look(3).unwrap(), Look::Later));
         // All of their slots are free again.
         for call in 4..4 + SLOTS {
-            assert!(client.put(call, call, b"", b""), "{call}");
+            assert!(put(&client, call, call, b"", b""), "{call}");
         }
     }
 
@@ -332,9 +346,9 @@ mod tests {
             let (server, client) = pair();
             let mut next = 0;
             for (call, scribbled) in rounds.into_iter().enumerate() {
-                client.put(call as u64, 1, b"meta", &[7; 100]);
+                put(&client, call as u64, 1, b"meta", &[7; 100]);
                 for (at, word) in scribbled {
-                    client.0.words()[at].store(word, Relaxed);
+                    client.memory.words()[at].store(word, Relaxed);
                 }
                 match server.take(next) {
                     Ok(Found::Request(request)) => {

@@ -26,27 +26,26 @@ pub(super) enum Begun {
 impl<S: Session> Inner<S> {
     /// Runs a call: here when its answer is at hand, else in a task.
     pub(super) fn call(self: &Arc<Self>, tag: u64, left: Left, meta: Bytes, payload: Bytes, spent: Spent) {
-        let (bytes, asked) = (payload.len(), meta.clone());
-        match self.begin(left, meta, payload) {
+        let bytes = payload.len();
+        match self.begin(left, &meta, payload) {
             Begun::Answered(response) => {
                 if let Some(frame) = self.reply(tag, response) {
                     self.outbox.push(frame);
                 }
             }
-            Begun::Pending(call) => self.go_on(tag, bytes, asked, call, Some(spent)),
+            Begun::Pending(call) => self.go_on(tag, bytes, meta, call, Some(spent)),
         }
     }
 
     /// Begins a call and takes its answer when that is at hand. One that panics is answered so, and nothing else of the connection
     /// knows of it.
-    pub(super) fn begin(self: &Arc<Self>, left: Left, meta: Bytes, payload: Bytes) -> Begun {
-        let asked = meta.clone();
-        let mut call: Call = Box::pin(while_waited(self.session.clone(), left, meta, payload));
+    pub(super) fn begin(self: &Arc<Self>, left: Left, asked: &Bytes, payload: Bytes) -> Begun {
+        let mut call: Call = Box::pin(while_waited(self.session.clone(), left, asked.clone(), payload));
         // A future is to wake whoever polled it last, which will be the task.
         match caught(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
             Some(Poll::Ready(response)) => Begun::Answered(response),
             Some(Poll::Pending) => Begun::Pending(call),
-            None => Begun::Answered(self.failed(&asked)),
+            None => Begun::Answered(self.failed(asked)),
         }
     }
 

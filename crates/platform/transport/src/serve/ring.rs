@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use forebay_protocol::Left;
+use forebay_protocol::LEFT_SINCE;
 use forebay_types::Error;
 use tracing::warn;
 
@@ -19,7 +19,7 @@ impl<S: Session> Inner<S> {
         if !(self.peer.unix && self.peer.same_user) || self.seat.get().is_some() {
             return None;
         }
-        let (slots, descriptor) = Slots::create()
+        let (slots, descriptor) = Slots::create(self.peer.version >= LEFT_SINCE)
             .inspect_err(|error| warn!(peer = %self.peer.address, %error, "no ring for a client of this host"))
             .ok()?;
         let this: Weak<Self> = Arc::downgrade(self);
@@ -58,13 +58,12 @@ impl<S: Session> Answers for Inner<S> {
     }
 
     fn answer(self: Arc<Self>, slots: &Slots, number: u64, request: Request) {
-        let Request { tag, meta, payload } = request;
+        let Request { tag, left, meta, payload } = request;
         if self.in_flight.contains(tag) {
             return self.broken(Error::invalid(format!("request {tag} is in flight already")));
         }
-        let (bytes, asked) = (payload.len(), meta.clone());
-        // What is as small as this says nothing of the time it may take.
-        match self.begin(Left::default(), meta, payload) {
+        let bytes = payload.len();
+        match self.begin(left, &meta, payload) {
             Begun::Answered(response) => {
                 // Each slot is given back once: from then on it may be another call's.
                 if response.descriptor.is_some() || response.opens_ring {
@@ -78,7 +77,7 @@ impl<S: Session> Answers for Inner<S> {
             }
             Begun::Pending(call) => {
                 // What comes by a ring is small, and rings are few.
-                self.go_on(tag, bytes, asked, call, None);
+                self.go_on(tag, bytes, meta, call, None);
                 slots.later(number);
             }
         }

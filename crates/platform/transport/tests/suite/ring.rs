@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_runtime::deadline;
 use forebay_transport::{Connection, ServerLimits};
 use forebay_types::ErrorKind;
 
@@ -69,6 +70,34 @@ async fn a_call_that_takes_long_ends_with_its_caller() {
     assert!(call.await.is_err());
     until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
     warm(&connection).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_nobody_waits_for_any_more_is_given_up_though_no_word_of_that_comes() {
+    let (_folder, open, connection) = beside().await;
+    for given_up in 1..=3 {
+        warm(&connection).await;
+        let mut call = Box::pin(connection.call_near("sleep 60000".into(), vec![]));
+        // The call itself is not dropped, so that nothing is cancelled.
+        assert!(deadline::within(Duration::from_millis(100), &mut call).await.is_err(), "it takes longer");
+        assert_eq!(call.await.unwrap().meta, "failed: sleep 60000");
+        assert_eq!(open.desk.dropped.load(Ordering::SeqCst), given_up);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_of_the_version_before_has_a_ring_too_and_is_told_nothing_of_time() {
+    let (folder, address) = unix();
+    let open = open_at(&address, ours(), ServerLimits::default()).await;
+    let connection = Connection::connect(&open.address, &ours().speaking(8)).await.unwrap();
+    let ring = connection.call("ring".into(), vec![]).await.unwrap().descriptor.expect("a ring");
+    connection.use_ring(ring).unwrap();
+    warm(&connection).await;
+    let mut call = Box::pin(connection.call_near("sleep 900".into(), vec![]));
+    assert!(deadline::within(Duration::from_millis(100), &mut call).await.is_err(), "it takes longer");
+    assert_eq!(call.await.unwrap().meta, "sleep 900");
+    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    drop(folder);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

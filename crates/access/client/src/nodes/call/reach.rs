@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo, check_known};
-use forebay_runtime::time::timeout;
+use forebay_runtime::time::instant;
 use forebay_types::{Error, ErrorKind, SegmentId};
 
 use super::silence::{Failed, Met, Silence};
 use crate::connect::{of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 use crate::nodes::Nodes;
+use crate::route::Unanswered;
 
 /// What is asked for with a call that is to be a matter of microseconds, at most.
 const NEAR_READ_MAX: u32 = 16 << 10;
@@ -114,17 +115,15 @@ impl Nodes {
                 Some(session) => {
                     let connection = link.connection.clone();
                     let asked = async move { connection.call_near(message, Vec::new()).await };
-                    timeout(deadline, Rescued::new(asked, &session.outbox, pin_of_node)).await
+                    Rescued::new(asked, &session.outbox, pin_of_node).await
                 }
                 None => match is_near(&call.op) {
-                    true => timeout(deadline, link.connection.call_near(message, payload)).await,
-                    false => timeout(deadline, link.connection.call(message, payload)).await,
+                    true => link.connection.call_near(message, payload).await,
+                    false => link.connection.call(message, payload).await,
                 },
             }
         };
-        let Some(answered) = routes.unless_lost(worker, answering).await else {
-            return Err(Failed::Broken(Error::retry("the cluster lost it before it answered")));
-        };
+        let answered = routes.answered_by(worker, instant().checked_add(deadline), answering).await;
         match answered {
             Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => refused(NodeErrorKind::Invalid, error.message().to_owned()),
@@ -132,9 +131,10 @@ impl Nodes {
                 routes.view.surprised();
                 Err(Failed::Broken(error))
             }
-            Err(_) => {
+            Err(Unanswered::Late) => {
                 refused(NodeErrorKind::Retry, format!("worker {} did not answer within {} s", worker.id, deadline.as_secs()))
             }
+            Err(Unanswered::Lost) => Err(Failed::Broken(Error::retry("the cluster lost it before it answered"))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Decoded columns: the same answers, of the version that is current, whatever becomes of the worker.
 
 mod far;
+mod kinds;
 mod text;
 
 use std::time::{Duration, Instant};

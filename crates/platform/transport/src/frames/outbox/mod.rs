@@ -93,8 +93,8 @@ impl Outbox {
         Self { state: Mutex::default(), direct, checks, work: Notify::new(), progress: Notify::new(), all }
     }
 
-    /// Puts a frame in without sending it yet. A closed outbox drops it.
-    pub(crate) fn push(&self, frame: OutFrame) {
+    /// Puts a frame in without sending it yet; how many no one has begun to send. A closed outbox drops it.
+    pub(crate) fn push(&self, frame: OutFrame) -> usize {
         let frame = if self.checks { frame.checked() } else { frame };
         let mut state = self.state.lock();
         if !state.closed {
@@ -102,6 +102,7 @@ impl Outbox {
             self.all.fetch_add(frame.bytes, Relaxed);
             state.queue.push_back(frame);
         }
+        state.queue.len()
     }
 
     /// Puts a frame in and sends it as soon as can be.
@@ -110,10 +111,12 @@ impl Outbox {
         self.flush();
     }
 
-    /// Puts a frame in, to be sent with what comes after it before the writer task has its turn.
-    pub(crate) fn send_soon(&self, frame: OutFrame) {
-        self.push(frame);
-        self.work.notify_one();
+    /// Puts a frame in, to be sent with what comes after it before the writer task has its turn, or before there are `together`.
+    pub(crate) fn send_soon(&self, frame: OutFrame, together: usize) {
+        match self.push(frame) >= together {
+            true => self.flush(),
+            false => self.work.notify_one(),
+        }
     }
 
     /// Bytes of frames that are not through yet.
@@ -255,5 +258,42 @@ impl Outbox {
             drop(state);
             self.progress.notify_waiters();
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(feature = "models"))]
+mod tests {
+    use bytes::Bytes;
+    use forebay_protocol::{FrameKind, PROTOCOL_VERSION};
+
+    use super::*;
+
+    /// A socket that takes everything, and counts how often it is called.
+    #[derive(Default)]
+    struct Wire(AtomicUsize);
+
+    impl Direct for Wire {
+        fn send(&self, batch: &mut Batch) -> io::Result<usize> {
+            self.0.fetch_add(1, Relaxed);
+            batch.send_with(|slices, _| Ok(slices.iter().map(|slice| slice.len()).sum()))
+        }
+    }
+
+    #[test]
+    fn many_frames_are_sent_together_and_not_all_of_them_at_the_end() {
+        let wire = Arc::new(Wire::default());
+        let direct: Arc<dyn Direct> = wire.clone();
+        let outbox = Outbox::over(Some(direct), false, Arc::default());
+        let sends = |tag| {
+            let frame = OutFrame::new(PROTOCOL_VERSION, FrameKind::Request, tag, Bytes::new(), Vec::new(), None).unwrap();
+            outbox.send_soon(frame, 8);
+            wire.0.load(Relaxed)
+        };
+        let sends: Vec<usize> = (1..=20).map(sends).collect();
+        assert_eq!((sends[6], sends[7], sends[14], sends[15], sends[19]), (0, 1, 1, 2, 2));
+        assert_eq!(outbox.len(), 4, "which the writer sends");
+        outbox.flush();
+        assert_eq!((outbox.len(), outbox.bytes(), wire.0.load(Relaxed)), (0, 0, 3));
     }
 }

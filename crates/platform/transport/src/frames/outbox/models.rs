@@ -85,6 +85,14 @@ fn all_go_through(full_at: usize, put: [fn(&Outbox, OutFrame); 2]) {
     });
 }
 
+fn soon(outbox: &Outbox, frame: OutFrame) {
+    outbox.send_soon(frame, usize::MAX);
+}
+
+fn by_twos(outbox: &Outbox, frame: OutFrame) {
+    outbox.send_soon(frame, 2);
+}
+
 #[test]
 fn frames_sent_at_once_go_through() {
     for full_at in [0, 1, usize::MAX] {
@@ -95,7 +103,15 @@ fn frames_sent_at_once_go_through() {
 #[test]
 fn frames_left_to_the_writer_go_through() {
     for full_at in [0, 1, usize::MAX] {
-        all_go_through(full_at, [Outbox::send, Outbox::send_soon]);
-        all_go_through(full_at, [Outbox::send_soon, Outbox::send_soon]);
+        all_go_through(full_at, [Outbox::send, soon]);
+        all_go_through(full_at, [soon, soon]);
+    }
+}
+
+#[test]
+fn frames_that_the_last_one_sends_together_go_through() {
+    for full_at in [0, 1, usize::MAX] {
+        all_go_through(full_at, [by_twos, by_twos]);
+        all_go_through(full_at, [Outbox::send, by_twos]);
     }
 }
