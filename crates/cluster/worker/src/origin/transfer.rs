@@ -48,6 +48,7 @@ pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, so
             if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Corrupt) {
                 // The version is not the current one any more: the next open must ask.
                 means.versions.forget_version(&wanted.segment.version);
+                means.elsewhere.outdated(&wanted.segment.version).await;
             }
             tracing::debug!(mount = %wanted.door.mount.name, key = %wanted.segment.version.key, %error, "fetch failed");
             Landed::Failed(error)

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_types::{PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
+use forebay_protocol::DataRequest;
+use forebay_types::{ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -115,6 +116,15 @@ impl Elsewhere {
         }
         // Who was not asked may have some.
         is_held || began.elapsed() >= patience
+    }
+
+    /// A version is not the current one any more: the home of its key, which says what is, hears of it before anybody asks there again.
+    pub(super) async fn outdated(&self, version: &ObjectVersion) {
+        let home = self.cluster.other_home(RouteKey::of(version.mount, &version.key, 0), false);
+        if let Some(home) = home.and_then(|home| self.cluster.worker(home)) {
+            let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
+            self.cluster.peers.tell(&[home], &changed).await;
+        }
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
