@@ -128,8 +128,9 @@ impl Membership {
                 }
                 self.failures = self.failures.saturating_add(1);
                 self.line = None;
-                if forebay_runtime::now() >= self.leased_until && self.rooms.cluster.view().workers.len() > 1 {
-                    self.rooms.origin.mounts.shrink_shares();
+                let workers = self.rooms.cluster.view().workers.len();
+                if forebay_runtime::now() >= self.leased_until && workers > 1 {
+                    self.rooms.origin.mounts.shrink_shares(workers);
                 }
             }
         }
