@@ -28,6 +28,8 @@ pub trait Network: Send + Sync {
     fn host(&self) -> String;
     /// How much longer work on the disk of that host takes.
     fn disk_late(&self) -> Duration;
+    /// Whether the process whose turn it is has ended: it is still run, and nothing of what it does is to have an effect.
+    fn has_ended(&self) -> bool;
 }
 
 /// A connection on its way.
@@ -85,6 +87,11 @@ pub fn host() -> Option<String> {
 /// How much longer work on this host's disk takes: none but in a simulation.
 pub fn disk_late() -> Duration {
     NETWORK.with_borrow(|network| network.as_ref().map_or(Duration::ZERO, |network| network.disk_late()))
+}
+
+/// Whether this process has ended, in a simulation.
+pub fn has_ended() -> bool {
+    NETWORK.with_borrow(|network| network.as_ref().is_some_and(|network| network.has_ended()))
 }
 
 pub(crate) fn network() -> Option<Arc<dyn Network>> {

@@ -45,6 +45,10 @@ impl simulated::Network for Door {
     fn disk_late(&self) -> Duration {
         disks::late()
     }
+
+    fn has_ended(&self) -> bool {
+        self.0.lock().turn_has_ended()
+    }
 }
 
 struct Accepting {

@@ -7,5 +7,6 @@ mod ends;
 mod files;
 pub(crate) mod network;
 pub(crate) mod packet;
+mod processes;
 pub(crate) mod system;
 mod wire;

@@ -74,7 +74,7 @@ pub(super) struct World<'a> {
     pub(super) losses: Losses,
     /// Hosts at which something has arrived that they have not looked at.
     heard: Vec<bool>,
-    metadata: Memory,
+    pub(super) metadata: Memory,
     pub(super) folder: Folder,
     _objects: TempDir,
     pub(super) chance: StdRng,
@@ -205,7 +205,7 @@ impl<'a> World<'a> {
     }
 
     /// Turn after turn for so long, or until something holds; whether it does. At its end all hosts have come to now.
-    fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
+    pub(super) fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
         let until_us = self.now_us + for_us;
         while self.now_us < until_us && !holds(self) {
             self.turn(until_us);
