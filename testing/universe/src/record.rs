@@ -43,6 +43,11 @@ impl Record {
         }
     }
 
+    /// What is tried.
+    pub(crate) fn commit(&self) -> &str {
+        &self.commit
+    }
+
     /// One more, by its line.
     pub(crate) fn add(&mut self, seed: u64, line: &Value) {
         let number = |name: &str| line[name].as_u64().unwrap_or(0);
@@ -122,7 +127,7 @@ fn hours_in(row: &str) -> Option<f64> {
 
 /// What was tried: the commit of the checkout that ran it.
 fn commit() -> String {
-    let asked = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let asked = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "--short=12", "HEAD"]).output();
     let told = asked.ok().filter(|told| told.status.success());
     told.map_or_else(|| "unknown".to_owned(), |told| String::from_utf8_lossy(&told.stdout).trim().to_owned())
 }

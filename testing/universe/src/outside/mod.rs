@@ -7,6 +7,7 @@ mod ends;
 mod files;
 pub(crate) mod network;
 pub(crate) mod packet;
+pub(crate) mod points;
 mod processes;
 pub(crate) mod system;
 mod wire;

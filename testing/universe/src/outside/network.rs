@@ -16,6 +16,7 @@ use rand::rngs::StdRng;
 use tokio::sync::oneshot;
 
 use super::packet::{HostId, Packet, Pipe, PipeId, What};
+use super::points::Points;
 use super::processes::Processes;
 use crate::trace::Trace;
 
@@ -37,6 +38,7 @@ pub(super) struct State {
     /// Whose code runs.
     pub(super) turn: HostId,
     pub(super) processes: Processes,
+    pub(super) points: Points,
     /// It is being ended without a word.
     pub(super) crashing: bool,
     names: Vec<String>,
@@ -65,11 +67,12 @@ struct Listening {
 }
 
 impl Network {
-    pub(crate) fn new(names: Vec<String>, chance: StdRng, trace: Arc<Trace>) -> Self {
+    pub(crate) fn new(names: Vec<String>, mut chance: StdRng, trace: Arc<Trace>) -> Self {
         Self(Arc::new(Mutex::new(State {
             now_us: 0,
             turn: 0,
             processes: Processes::default(),
+            points: Points::new(&mut chance),
             crashing: false,
             names,
             listeners: BTreeMap::new(),

@@ -23,6 +23,7 @@ use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;
+use crate::outside::points::Point;
 use crate::outside::system;
 use crate::trace::Trace;
 
@@ -55,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
+    /// Points of the code at which something rare may happen, how often they were passed, and how often it did.
+    pub(crate) points: BTreeMap<&'static str, Point>,
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) violations: u64,
     pub(crate) first_violations: Vec<Violation>,
@@ -126,6 +129,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         on_two_disks: world.course.on_two_disks(),
         faults,
         disks: disks::happened(),
+        points: world.network.points(),
         errors: errors(&calls),
         violations: count,
         first_violations: violations,
@@ -175,6 +179,7 @@ impl<'a> World<'a> {
         let began_us = self.now_us;
         self.weather(began_us);
         self.course.calls.end();
+        self.network.calm();
         let ended_us = self.now_us;
         self.go_on_until(BACK_US, |_| false);
         let mut violations: Vec<_> = self.not_back().into_iter().collect();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use forebay_metadata::Metadata;
 use forebay_metrics::table;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
+use forebay_runtime::simulated;
 use forebay_runtime::time::{MissedTickBehavior, interval};
 use forebay_transport::{Seldom, unix_now};
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
@@ -144,6 +145,9 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
 /// lost that it does not know, though they answer from what they know, and temporary data with them.
 async fn put_members(metadata: &Metadata, remembered: &Remembered) -> Result<()> {
     let Some((number, workers)) = remembered.unwritten() else { return Ok(()) };
+    if simulated::happens("members-not-written") {
+        return Err(Error::retry("members are not written, as a simulation wants it"));
+    }
     let ids: Vec<WorkerId> = workers.iter().map(|(worker, _)| *worker).collect();
     let mut written = metadata.put_checkpoint(MEMBERS, 0, &encode(&ids)).await;
     if written.is_ok() {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use forebay_protocol::{
     ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, PLANS_MAX, WindowReport, WorkerInfo,
 };
+use forebay_runtime::simulated;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -114,6 +115,7 @@ impl Membership {
     /// One heartbeat. Without an answer everything goes on with the last view; shares of a bound that others may be
     /// given meanwhile shrink when the lease is over.
     pub(crate) async fn beat(&mut self) {
+        simulated::lingers("beat", Duration::from_secs(1)).await;
         match self.try_beat().await {
             Ok(()) => {
                 if self.failures > 0 {

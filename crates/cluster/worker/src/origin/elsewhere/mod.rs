@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::DataRequest;
+use forebay_runtime::simulated;
 use forebay_types::{ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -54,6 +55,9 @@ impl Elsewhere {
     /// hashing or by its own word; where all of that says that it would be here, this costs nothing.
     pub(crate) async fn ask(&self, segment: &Segment, run: PageRun) -> Heard {
         let (whereabouts, mut heard) = (&self.cluster.whereabouts, Heard::default());
+        if simulated::happens("peers-not-asked") {
+            return heard;
+        }
         let asked = self.candidates(segment, run);
         if !asked.is_empty()
             && !whereabouts.is_nowhere(segment.id)
