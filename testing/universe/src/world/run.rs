@@ -53,6 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) of_records: u64,
     /// Objects of its log that were on two workers' disks before they were in the store.
     pub(crate) on_two_disks: u64,
+    /// Calls of who may not that were refused.
+    pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
@@ -127,6 +129,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         operations: (calls.len() + records.len()) as u64,
         of_records: records.len() as u64,
         on_two_disks: world.course.on_two_disks(),
+        refused: world.course.refused(),
         faults,
         disks: disks::happened(),
         points: world.network.points(),

@@ -43,6 +43,7 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
         let (operations, seconds) = (world["operations"].as_u64().unwrap(), world["simulated_seconds"].as_u64().unwrap());
         assert!(operations >= 30 * 5 && seconds >= 30, "{world}");
         assert!(world["commit"].as_str().is_some_and(|commit| !commit.is_empty()), "{world}");
+        assert!(world["refused"].as_u64().unwrap() > 0, "{world}");
         let passed = |place: &str| world["points"][place]["passed"].as_u64().unwrap_or(0) > 0;
         assert!(["beat", "fetch", "members-not-written", "peers-not-asked", "tell"].into_iter().all(passed), "{world}");
     }

@@ -5,6 +5,7 @@ mod outlaws;
 mod records;
 mod resident;
 mod sets;
+mod trespass;
 mod tree;
 
 use std::ops::Range;
@@ -101,6 +102,8 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(async move { member.run(&course.calls, chance).await }));
     }
     tasks.push(forebay_runtime::spawn(outlaws::reaches_far(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
+    let trespassing = trespass::trespasses(client.clone(), Arc::clone(&course), number, draw(&mut chance));
+    tasks.push(forebay_runtime::spawn(trespassing));
     tasks.push(forebay_runtime::spawn(outlaws::forges(Arc::clone(&course), number, draw(&mut chance))));
     if number == 0 {
         tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
