@@ -9,5 +9,6 @@ pub(crate) mod network;
 pub(crate) mod packet;
 pub(crate) mod points;
 mod processes;
+mod switches;
 pub(crate) mod system;
 mod wire;

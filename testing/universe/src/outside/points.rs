@@ -6,8 +6,6 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
-use super::network::Network;
-
 /// Of those points that a world has, which are about half of all, one in so many passes is one at which it happens.
 const HAPPENS_ONE_IN: u32 = 20;
 
@@ -15,8 +13,8 @@ const HAPPENS_ONE_IN: u32 = 20;
 pub(super) struct Points {
     chance: StdRng,
     /// Nothing happens any more.
-    is_calm: bool,
-    all: BTreeMap<&'static str, Point>,
+    pub(super) is_calm: bool,
+    pub(super) all: BTreeMap<&'static str, Point>,
 }
 
 /// A point that was passed.
@@ -41,18 +39,6 @@ impl Points {
         point.passed += 1;
         point.happened += u64::from(happens);
         happens
-    }
-}
-
-impl Network {
-    /// From now on nothing happens at any point.
-    pub(crate) fn calm(&self) {
-        self.state().lock().points.is_calm = true;
-    }
-
-    /// All points that were passed.
-    pub(crate) fn points(&self) -> BTreeMap<&'static str, Point> {
-        self.state().lock().points.all.clone()
     }
 }
 
