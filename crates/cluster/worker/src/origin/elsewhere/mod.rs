@@ -124,11 +124,9 @@ impl Elsewhere {
 
     /// A version is not the current one any more: the home of its key, which says what is, hears of it before anybody asks there again.
     pub(super) async fn outdated(&self, version: &ObjectVersion) {
-        let home = self.cluster.other_home(RouteKey::of(version.mount, &version.key, 0), false);
-        if let Some(home) = home.and_then(|home| self.cluster.worker(home)) {
-            let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
-            self.cluster.peers.tell(&[home], &changed).await;
-        }
+        let homes = self.cluster.other_homes(RouteKey::of(version.mount, &version.key, 0));
+        let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
+        self.cluster.peers.tell(&homes, &changed).await;
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
