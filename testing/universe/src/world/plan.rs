@@ -16,8 +16,9 @@ const FAULTS_MAX: u32 = 3;
 const OF_DISKS: u64 = 0x6469_736b;
 /// The same of what is wrong with processes, their clocks and their database.
 const OF_PROCESSES: u64 = 0x7072_6f63;
-/// Clocks go so much faster or slower at most, in millionths: two of them differ by less than what a worker does not count on of its lease.
-const DRIFT_PPM: i64 = 20_000;
+/// Clocks go so much faster or slower at most, in millionths. Of a host there are two such faults at a time at most: those of two differ by less
+/// than what a worker does not count on of its lease.
+const DRIFT_PPM: i64 = 10_000;
 /// The same of where a process ends, and how many packets it sends before at most.
 const OF_STEPS: u64 = 0x7374_6570;
 const PACKETS_MAX: u32 = 24;
