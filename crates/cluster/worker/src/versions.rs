@@ -17,6 +17,8 @@ const ENTRIES_MAX: usize = 100_000;
 const BYTES_MAX: usize = 32 << 20;
 /// Bytes of an entry beside its texts, about.
 const ENTRY_BYTES: usize = 200;
+/// Versions at most that are told of as outdated at a time.
+const OUTDATED_MAX: usize = 10_000;
 /// So long nobody waits for an answer of the store: what was asked before something changed is told by then.
 const GONE_FOR: Duration = Duration::from_secs(600);
 
@@ -35,6 +37,8 @@ struct Known {
     bytes: usize,
     /// What has changed or is not there, and when that was asked or heard of, the longest ago first.
     gone: VecDeque<(Instant, Name)>,
+    /// Versions that others have the place of by now, or nothing has.
+    outdated: Vec<ObjectVersion>,
     /// What was asked before these times counts for nothing: the mount was refreshed.
     barriers: HashMap<MountId, Instant>,
 }
@@ -67,7 +71,7 @@ impl Entry {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, gone: VecDeque::new(), barriers: HashMap::new() }
+        Self { entries: LruCache::unbounded(), bytes: 0, gone: VecDeque::new(), outdated: Vec::new(), barriers: HashMap::new() }
     }
 }
 
@@ -142,6 +146,11 @@ impl Versions {
     /// The object has changed or is gone: what is known is old, and so is what is being asked now.
     pub(crate) fn unlearn(&self, mount: MountId, key: &Key) {
         self.known.lock().put((mount, key.clone()), Entry::gone(forebay_runtime::now()));
+    }
+
+    /// Versions that are not the current ones any more since this was asked last; not all of them where there are many.
+    pub(crate) fn take_outdated(&self) -> Vec<ObjectVersion> {
+        std::mem::take(&mut self.known.lock().outdated)
     }
 
     /// This version is not the current one any more.
@@ -250,6 +259,12 @@ impl Known {
         self.bytes += entry.bytes(&name);
         if let Some((name, old)) = self.entries.push(name, entry) {
             self.give_back(&name, &old);
+            if let Some(ObjectInfo { version, .. }) = old.info
+                && self.outdated.len() < OUTDATED_MAX
+                && self.entries.peek(&name).is_none_or(|now| !now.is_of(&version))
+            {
+                self.outdated.push(version);
+            }
         }
         while (self.entries.len() > ENTRIES_MAX || self.bytes > BYTES_MAX)
             && let Some((name, old)) = self.entries.pop_lru()

@@ -78,6 +78,11 @@ impl Whereabouts {
         places.filter(|place| are(place)).map(|place| place.worker).collect()
     }
 
+    /// Nobody asks for it any more.
+    pub(crate) fn forget_segment(&self, segment: SegmentId) {
+        self.0.lock().at.pop(&segment);
+    }
+
     /// A worker has nothing of it any more.
     pub(crate) fn forget(&self, segment: SegmentId, worker: WorkerId) {
         let mut seen = self.0.lock();
@@ -135,6 +140,8 @@ mod tests {
         assert_eq!(whereabouts.of(segment), [5, 4, 2, 3].map(WorkerId), "the last ones, each once");
         whereabouts.forget(segment, WorkerId(2));
         assert_eq!(whereabouts.of(segment), [5, 4, 3].map(WorkerId));
+        whereabouts.forget_segment(segment);
+        assert!(whereabouts.of(segment).is_empty());
         for other in 0..2 * SEGMENTS_MAX as u128 {
             whereabouts.note(SegmentId(other), PAGES, WorkerId(1));
         }

@@ -106,8 +106,11 @@ impl Membership {
             told = forebay_runtime::now();
             self.beat().await;
             // Off the thread that keeps the heartbeat.
-            let replicas = Arc::clone(&self.rooms.replicas);
-            self.rooms.background.spawn(async move { replicas.collect_garbage() });
+            let (replicas, catalogue) = (Arc::clone(&self.rooms.replicas), Arc::clone(&self.rooms.catalogue));
+            self.rooms.background.spawn(async move {
+                replicas.collect_garbage();
+                catalogue.forget_outdated();
+            });
             self.rooms.origin.claims.tidy();
         }
     }
