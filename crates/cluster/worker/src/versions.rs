@@ -17,8 +17,9 @@ const ENTRIES_MAX: usize = 100_000;
 const BYTES_MAX: usize = 32 << 20;
 /// Bytes of an entry beside its texts, about.
 const ENTRY_BYTES: usize = 200;
-/// Versions at most that are told of as outdated at a time.
-const OUTDATED_MAX: usize = 10_000;
+/// Versions at most that wait to be told of as outdated, and how long they do: queries that have opened them are over by then as a rule.
+const OUTDATED_MAX: usize = 20_000;
+const OUTDATED_FOR: Duration = Duration::from_secs(600);
 /// So long nobody waits for an answer of the store: what was asked before something changed is told by then.
 const GONE_FOR: Duration = Duration::from_secs(600);
 
@@ -37,8 +38,8 @@ struct Known {
     bytes: usize,
     /// What has changed or is not there, and when that was asked or heard of, the longest ago first.
     gone: VecDeque<(Instant, Name)>,
-    /// Versions that others have the place of by now, or nothing has.
-    outdated: Vec<ObjectVersion>,
+    /// Versions that others have the place of, or nothing has, and since when, the longest ago first.
+    outdated: VecDeque<(Instant, ObjectVersion)>,
     /// What was asked before these times counts for nothing: the mount was refreshed.
     barriers: HashMap<MountId, Instant>,
 }
@@ -71,7 +72,7 @@ impl Entry {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, gone: VecDeque::new(), outdated: Vec::new(), barriers: HashMap::new() }
+        Self { entries: LruCache::unbounded(), bytes: 0, gone: VecDeque::new(), outdated: VecDeque::new(), barriers: HashMap::new() }
     }
 }
 
@@ -148,9 +149,11 @@ impl Versions {
         self.known.lock().put((mount, key.clone()), Entry::gone(forebay_runtime::now()));
     }
 
-    /// Versions that are not the current ones any more since this was asked last; not all of them where there are many.
-    pub(crate) fn take_outdated(&self) -> Vec<ObjectVersion> {
-        std::mem::take(&mut self.known.lock().outdated)
+    /// Versions that have not been the current ones for a while, each once; not all of them where there are many.
+    pub(crate) fn take_outdated(&self, now: Instant) -> Vec<ObjectVersion> {
+        let outdated = &mut self.known.lock().outdated;
+        let past = outdated.partition_point(|(since, _)| now.saturating_duration_since(*since) >= OUTDATED_FOR);
+        outdated.drain(..past).map(|(_, version)| version).collect()
     }
 
     /// This version is not the current one any more.
@@ -263,7 +266,7 @@ impl Known {
                 && self.outdated.len() < OUTDATED_MAX
                 && self.entries.peek(&name).is_none_or(|now| !now.is_of(&version))
             {
-                self.outdated.push(version);
+                self.outdated.push_back((forebay_runtime::now(), version));
             }
         }
         while (self.entries.len() > ENTRIES_MAX || self.bytes > BYTES_MAX)

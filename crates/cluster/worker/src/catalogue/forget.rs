@@ -23,9 +23,9 @@ impl Catalogue {
         self.listings.forget_with(mount, key);
     }
 
-    /// Who has pages of versions that are not the current ones any more need not be known: those who read them still are served all the same.
+    /// Who has pages of versions that have not been the current ones for a while need not be known.
     pub(crate) fn forget_outdated(&self) {
-        for version in self.versions.take_outdated() {
+        for version in self.versions.take_outdated(forebay_runtime::now()) {
             let segments = version.size.div_ceil(SEGMENT_BYTES).min(SEGMENTS_MAX) as u32;
             let ids = (0..segments).map(|index| SegmentId::of(&version, index));
             ids.for_each(|segment| self.cluster.whereabouts.forget_segment(segment));

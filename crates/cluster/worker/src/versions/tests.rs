@@ -152,8 +152,12 @@ fn what_has_changed_is_remembered_as_long_as_somebody_may_be_told_of_what_was_be
 fn a_version_is_told_of_as_outdated_once_when_another_has_its_place() {
     let versions = Versions::default();
     let learn = |tag: &str| versions.learn(&info("a", tag), forebay_runtime::now());
-    let outdated = || versions.take_outdated().into_iter().map(|version| version.tag).collect::<Vec<_>>();
+    let after = |time: Duration| -> Vec<VersionTag> {
+        versions.take_outdated(forebay_runtime::now() + time).into_iter().map(|version| version.tag).collect()
+    };
+    let outdated = || after(OUTDATED_FOR);
     ["1", "1", "2"].into_iter().for_each(learn);
+    assert!(after(OUTDATED_FOR / 2).is_empty(), "queries may read it still");
     assert_eq!(outdated(), [VersionTag::etag("1")]);
     assert!(outdated().is_empty());
     versions.unlearn(MOUNT, &key("a"));
