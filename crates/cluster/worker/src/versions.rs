@@ -72,7 +72,8 @@ impl Entry {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, gone: VecDeque::new(), outdated: VecDeque::new(), barriers: HashMap::new() }
+        let (entries, gone, outdated) = (LruCache::unbounded(), VecDeque::new(), VecDeque::new());
+        Self { entries, bytes: 0, gone, outdated, barriers: HashMap::new() }
     }
 }
 
