@@ -53,8 +53,9 @@ async fn puts(who: &Security, worker: usize) -> Result<()> {
     let connection = Connection::connect(&hosts::worker_address(worker), who).await?;
     let answer = connection.call(encode(&put), vec![contents::bytes(ALL.start, NEVER)]).await?;
     match decode(&answer.meta)? {
+        DataReply::Info(_) => Ok(()),
         DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-        _ => Ok(()),
+        _ => Err(Error::retry("it was not done now")),
     }
 }
 
