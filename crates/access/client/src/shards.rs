@@ -126,10 +126,10 @@ impl ShardCalls {
     ) -> Result<T> {
         let info = self.routes.view.known().worker(worker).cloned().ok_or_else(|| gone(worker))?;
         let link = self.routes.connections.link(&info).await?;
-        let answer = ask_for(&link, &request, payload, within + ON_ITS_WAY);
+        let call = ask_for(&link, &request, payload, within + ON_ITS_WAY);
         // One that all others have lost may never answer, and another one has the shard.
-        let answer = self.routes.unless_lost(&info, answer).await.ok_or_else(|| gone(worker))?;
-        let (reply, bytes) = answer.map_err(Failure::into_error)?;
+        let called = self.routes.unless_lost(&info, call).await.ok_or_else(|| gone(worker))?;
+        let (reply, bytes) = called.map_err(Failure::into_error)?;
         answer(reply, bytes).ok_or_else(|| misfit(&link, asked).into_error())
     }
 }
