@@ -278,17 +278,20 @@ impl Known {
         assert!(self.bytes <= BYTES_MAX, "bytes are those of the entries");
     }
 
-    /// What is gone for long needs no word of its own: nothing comes any more that was asked before.
+    /// What is gone for long needs no word of its own: nothing comes any more that was asked before. Where more is gone than is noted here, the
+    /// rest stays until it gives way to what is known of others.
     fn forget_gone(&mut self, now: Instant) {
         let is_past = |(since, _): &(Instant, Name)| now.saturating_duration_since(*since) >= GONE_FOR;
-        while (self.gone.front().is_some_and(is_past) || self.gone.len() > ENTRIES_MAX)
+        while self.gone.front().is_some_and(is_past)
             && let Some((since, name)) = self.gone.pop_front()
         {
             if self.entries.peek(&name).is_some_and(|entry| entry.info.is_none() && entry.asked == since) {
                 self.remove(&name);
             }
         }
-        assert!(self.gone.len() <= ENTRIES_MAX, "{} are gone", self.gone.len());
+        while self.gone.len() > ENTRIES_MAX {
+            self.gone.pop_front();
+        }
     }
 
     fn remove(&mut self, name: &Name) {
