@@ -148,7 +148,7 @@ fn what_has_changed_is_remembered_as_long_as_somebody_may_be_told_of_what_was_be
     }
     assert!(known.gone.len() <= ENTRIES_MAX);
     let name = (MOUNT, key("seldom"));
-    assert!(known.entries.contains(&name), "who is told late of what was before it would believe that, whatever else changes often");
+    assert!(known.entries.contains(&name), "who is told late of what was before would believe that");
 }
 
 #[test]

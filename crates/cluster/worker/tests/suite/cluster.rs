@@ -71,6 +71,16 @@ async fn the_home_of_a_key_hears_from_who_has_seen_it_that_a_version_is_gone() {
             home.version(key).await != old
         })
         .await;
+        let never = ObjectVersion { tag: VersionTag::etag("never"), ..home.version(key).await };
+        until("who reads versions that never were makes the home ask once", async || {
+            other.read(&never, 0, 1).await.unwrap_err();
+            home.version(key).await;
+            other.read(&never, 0, 1).await.unwrap_err();
+            let asked = bed.s3.counters().requests();
+            home.version(key).await;
+            bed.s3.counters().requests() == asked
+        })
+        .await;
     }
 }
 

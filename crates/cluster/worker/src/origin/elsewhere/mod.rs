@@ -11,12 +11,14 @@ use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::DataRequest;
 use forebay_runtime::simulated;
-use forebay_types::{ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
+use forebay_types::{Key, MountId, ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub(super) use gaps::{Part, with_gaps};
 
+use crate::bounded::bounded;
 use crate::cluster::{Cluster, Shared};
 use crate::segment::Segment;
 
@@ -32,6 +34,10 @@ const AWAY_FOR: Duration = Duration::from_secs(3);
 const ASKING_MAX: usize = 64;
 /// So long after it has joined, a worker asks those who were the homes of its keys before.
 const NEW_FOR: Duration = Duration::from_secs(600);
+/// So long the home of a key is not told again that a version is gone: who reads versions that never were makes nobody ask the store each time.
+const TOLD_FOR: Duration = Duration::from_secs(1);
+/// Keys of which that is remembered.
+const TOLD_MAX: usize = 1_024;
 
 /// Pages that a worker gave: whole ones, but for the segment's last.
 pub(crate) type Given = (PageRun, Bytes);
@@ -42,13 +48,15 @@ pub(crate) struct Elsewhere {
     cluster: Arc<Cluster>,
     asking: Semaphore,
     away: Mutex<HashMap<WorkerId, Instant>>,
+    /// Keys whose homes have heard that a version is gone, and when.
+    told: Mutex<LruCache<(MountId, Key), Instant>>,
     began: Instant,
 }
 
 impl Elsewhere {
     pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
-        let (asking, away) = (Semaphore::new(ASKING_MAX), Mutex::default());
-        Self { cluster, asking, away, began: forebay_runtime::now() }
+        let (asking, away, told) = (Semaphore::new(ASKING_MAX), Mutex::default(), Mutex::new(bounded(TOLD_MAX)));
+        Self { cluster, asking, away, told, began: forebay_runtime::now() }
     }
 
     /// What other workers have of `run`, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
@@ -124,9 +132,16 @@ impl Elsewhere {
 
     /// A version is not the current one any more: the home of its key, which says what is, hears of it before anybody asks there again.
     pub(super) async fn outdated(&self, version: &ObjectVersion) {
+        let name = (version.mount, version.key.clone());
+        let is_told = self.told.lock().peek(&name).is_some_and(|told| told.elapsed() < TOLD_FOR);
+        if is_told {
+            return;
+        }
         let homes = self.cluster.other_homes(RouteKey::of(version.mount, &version.key, 0));
         let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
         self.cluster.peers.tell(&homes, &changed).await;
+        // Only now: who sees it meanwhile waits until they have heard, too.
+        self.told.lock().put(name, forebay_runtime::now());
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
