@@ -34,7 +34,7 @@ const AWAY_FOR: Duration = Duration::from_secs(3);
 const ASKING_MAX: usize = 64;
 /// So long after it has joined, a worker asks those who were the homes of its keys before.
 const NEW_FOR: Duration = Duration::from_secs(600);
-/// So long the home of a key is not told again that a version is gone: who reads versions that never were makes nobody ask the store each time.
+/// So long the home of a key is not told again that a version is gone: it would ask the store each time that somebody reads one that never was.
 const TOLD_FOR: Duration = Duration::from_secs(1);
 /// Keys of which that is remembered.
 const TOLD_MAX: usize = 1_024;
@@ -138,6 +138,7 @@ impl Elsewhere {
             return;
         }
         let homes = self.cluster.other_homes(RouteKey::of(version.mount, &version.key, 0));
+        debug_assert!(homes.iter().all(|home| home.id != self.cluster.id), "others hear of it, and nobody tells himself");
         let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
         self.cluster.peers.tell(&homes, &changed).await;
         // Only now: who sees it meanwhile waits until they have heard, too.
