@@ -1,5 +1,6 @@
 //! What worlds come to together: a line at the end, and a row of docs/resilience.md, whose hours are counted over all runs.
 
+use std::collections::BTreeMap;
 use std::io::{self, Error};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,6 +28,8 @@ pub(crate) struct Record {
     calls: u64,
     faults: u64,
     failed: Vec<u64>,
+    /// How often something rare happened at each point of the code that was passed.
+    points: BTreeMap<String, u64>,
 }
 
 impl Record {
@@ -43,6 +46,11 @@ impl Record {
         }
     }
 
+    /// What is tried.
+    pub(crate) fn commit(&self) -> &str {
+        &self.commit
+    }
+
     /// One more, by its line.
     pub(crate) fn add(&mut self, seed: u64, line: &Value) {
         let number = |name: &str| line[name].as_u64().unwrap_or(0);
@@ -51,6 +59,9 @@ impl Record {
         self.seconds += number("simulated_seconds");
         self.calls += number("operations");
         self.faults += faults.sum::<u64>();
+        for (place, point) in line["points"].as_object().into_iter().flatten() {
+            *self.points.entry(place.clone()).or_default() += point["happened"].as_u64().unwrap_or(0);
+        }
         if line["violations"] != 0 {
             self.failed.push(seed);
         }
@@ -60,8 +71,11 @@ impl Record {
     pub(crate) fn said(&self) -> String {
         let Self { first, last, each, commit, calls, faults, .. } = self;
         let (hours, failed) = (hours(self.seconds), self.failed());
+        let points: Vec<String> = self.points.iter().map(|(place, times)| format!("{place} {times}")).collect();
         format!(
-            "seeds {first} to {last} of {each}, at {commit}: {hours} simulated, {calls} calls, {faults} faults, failed: {failed}"
+            "seeds {first} to {last} of {each}, at {commit}: {hours} simulated, {calls} calls, {faults} faults, points: {}, \
+             failed: {failed}",
+            points.join(" ")
         )
     }
 
@@ -122,7 +136,7 @@ fn hours_in(row: &str) -> Option<f64> {
 
 /// What was tried: the commit of the checkout that ran it.
 fn commit() -> String {
-    let asked = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let asked = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "--short=12", "HEAD"]).output();
     let told = asked.ok().filter(|told| told.status.success());
     told.map_or_else(|| "unknown".to_owned(), |told| String::from_utf8_lossy(&told.stdout).trim().to_owned())
 }
@@ -136,7 +150,7 @@ mod tests {
     fn record(first: u64, commit: &str) -> Record {
         let each = "360 s, 90 calls in ten".to_owned();
         let commit = commit.to_owned();
-        Record { first, last: first, each, commit, seconds: 0, calls: 0, faults: 0, failed: Vec::new() }
+        Record { first, last: first, each, commit, ..Record::default() }
     }
 
     #[test]
@@ -160,7 +174,11 @@ mod tests {
     fn a_world_without_a_line_of_its_own_has_failed() {
         let mut run = record(7, "abc");
         run.add(7, &json!({"violations": 1, "first_violations": ["the world's process ended"]}));
-        assert!(run.said().ends_with("0.00 h simulated, 0 calls, 0 faults, failed: 7"), "{}", run.said());
+        assert!(run.said().ends_with("0.00 h simulated, 0 calls, 0 faults, points: , failed: 7"), "{}", run.said());
+        for happened in [2, 3] {
+            run.add(8, &json!({"violations": 0, "points": {"beat": {"passed": 9, "happened": happened}, "tell": {"passed": 1}}}));
+        }
+        assert!(run.said().contains("points: beat 5 tell 0,"), "{}", run.said());
     }
 
     #[test]

@@ -49,7 +49,8 @@ fn print(told: mpsc::Receiver<(u64, io::Result<Value>)>, options: &Options) -> i
     let mut record = Record::new(options);
     'worlds: for (seed, line) in told {
         early.insert(seed, line?);
-        while let Some(line) = early.remove(&next) {
+        while let Some(mut line) = early.remove(&next) {
+            line["commit"] = record.commit().into();
             all_passed &= passed(&line);
             writeln!(io::stdout(), "{line}")?;
             record.add(next, &line);

@@ -124,8 +124,12 @@ impl ShardCalls {
         within: Duration,
         answer: impl FnOnce(DataReply, Bytes) -> Option<T>,
     ) -> Result<T> {
-        let link = self.routes.link_to(worker, gone).await?;
-        let (reply, bytes) = ask_for(&link, &request, payload, within + ON_ITS_WAY).await.map_err(Failure::into_error)?;
+        let info = self.routes.view.known().worker(worker).cloned().ok_or_else(|| gone(worker))?;
+        let link = self.routes.connections.link(&info).await?;
+        let call = ask_for(&link, &request, payload, within + ON_ITS_WAY);
+        // One that all others have lost may never answer, and another one has the shard.
+        let called = self.routes.unless_lost(&info, call).await.ok_or_else(|| gone(worker))?;
+        let (reply, bytes) = called.map_err(Failure::into_error)?;
         answer(reply, bytes).ok_or_else(|| misfit(&link, asked).into_error())
     }
 }

@@ -1,9 +1,9 @@
 //! The versions of objects that shared storage told of.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use forebay_types::{Attributes, ErrorKind, Key, MountId, ObjectInfo, ObjectVersion, Result, Validate};
 use lru::LruCache;
@@ -17,6 +17,11 @@ const ENTRIES_MAX: usize = 100_000;
 const BYTES_MAX: usize = 32 << 20;
 /// Bytes of an entry beside its texts, about.
 const ENTRY_BYTES: usize = 200;
+/// Versions at most that wait to be told of as outdated, and how long they do: queries that have opened them are over by then as a rule.
+const OUTDATED_MAX: usize = 20_000;
+const OUTDATED_FOR: Duration = Duration::from_secs(600);
+/// So long nobody waits for an answer of the store: what was asked before something changed is told by then.
+const GONE_FOR: Duration = Duration::from_secs(600);
 
 type Name = (MountId, Key);
 
@@ -31,6 +36,10 @@ pub(crate) struct Versions {
 struct Known {
     entries: LruCache<Name, Entry>,
     bytes: usize,
+    /// What has changed or is not there, and when that was asked or heard of, the longest ago first.
+    gone: VecDeque<(Instant, Name)>,
+    /// Versions that others have the place of, or nothing has, and since when, the longest ago first.
+    outdated: VecDeque<(Instant, ObjectVersion)>,
     /// What was asked before these times counts for nothing: the mount was refreshed.
     barriers: HashMap<MountId, Instant>,
 }
@@ -63,7 +72,8 @@ impl Entry {
 
 impl Default for Known {
     fn default() -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, barriers: HashMap::new() }
+        let (entries, gone, outdated) = (LruCache::unbounded(), VecDeque::new(), VecDeque::new());
+        Self { entries, bytes: 0, gone, outdated, barriers: HashMap::new() }
     }
 }
 
@@ -138,6 +148,13 @@ impl Versions {
     /// The object has changed or is gone: what is known is old, and so is what is being asked now.
     pub(crate) fn unlearn(&self, mount: MountId, key: &Key) {
         self.known.lock().put((mount, key.clone()), Entry::gone(forebay_runtime::now()));
+    }
+
+    /// Versions that have not been the current ones for a while, each once; not all of them where there are many.
+    pub(crate) fn take_outdated(&self, now: Instant) -> Vec<ObjectVersion> {
+        let outdated = &mut self.known.lock().outdated;
+        let past = outdated.partition_point(|(since, _)| now.saturating_duration_since(*since) >= OUTDATED_FOR);
+        outdated.drain(..past).map(|(_, version)| version).collect()
     }
 
     /// This version is not the current one any more.
@@ -239,9 +256,19 @@ impl Known {
         {
             return;
         }
+        if entry.info.is_none() {
+            self.gone.push_back((entry.asked, name.clone()));
+            self.forget_gone(entry.asked);
+        }
         self.bytes += entry.bytes(&name);
         if let Some((name, old)) = self.entries.push(name, entry) {
             self.give_back(&name, &old);
+            if let Some(ObjectInfo { version, .. }) = old.info
+                && self.outdated.len() < OUTDATED_MAX
+                && self.entries.peek(&name).is_none_or(|now| !now.is_of(&version))
+            {
+                self.outdated.push_back((forebay_runtime::now(), version));
+            }
         }
         while (self.entries.len() > ENTRIES_MAX || self.bytes > BYTES_MAX)
             && let Some((name, old)) = self.entries.pop_lru()
@@ -249,6 +276,22 @@ impl Known {
             self.give_back(&name, &old);
         }
         assert!(self.bytes <= BYTES_MAX, "bytes are those of the entries");
+    }
+
+    /// What is gone for long needs no word of its own: nothing comes any more that was asked before. Where more is gone than is noted here, the
+    /// rest stays until it gives way to what is known of others.
+    fn forget_gone(&mut self, now: Instant) {
+        let is_past = |(since, _): &(Instant, Name)| now.saturating_duration_since(*since) >= GONE_FOR;
+        while self.gone.front().is_some_and(is_past)
+            && let Some((since, name)) = self.gone.pop_front()
+        {
+            if self.entries.peek(&name).is_some_and(|entry| entry.info.is_none() && entry.asked == since) {
+                self.remove(&name);
+            }
+        }
+        while self.gone.len() > ENTRIES_MAX {
+            self.gone.pop_front();
+        }
     }
 
     fn remove(&mut self, name: &Name) {
@@ -267,128 +310,4 @@ impl Known {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use forebay_types::{Error, VersionTag};
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    use std::time::Duration;
-
-    const MOUNT: MountId = MountId(1);
-    const TTL: Validate = Validate::Ttl(Duration::from_secs(60));
-
-    fn key(name: &str) -> Key {
-        Key::new(name).unwrap()
-    }
-
-    fn info(name: &str, tag: &str) -> ObjectInfo {
-        let version = ObjectVersion { mount: MOUNT, key: key(name), tag: VersionTag::etag(tag), size: 1 };
-        ObjectInfo { version, modified_ms: 0 }
-    }
-
-    #[test]
-    fn older_answers_don_t_replace_newer_ones() {
-        let versions = Versions::default();
-        let before = forebay_runtime::now();
-        versions.learn(&info("a", "new"), forebay_runtime::now());
-        versions.learn(&info("a", "old"), before);
-        assert_eq!(versions.fresh(MOUNT, &key("a"), TTL), Some(info("a", "new")));
-        versions.unlearn(MOUNT, &key("a"));
-        versions.learn(&info("a", "old"), before);
-        assert_eq!(versions.last_seen(MOUNT, &key("a")), None, "a deleted object came back");
-    }
-
-    #[test]
-    fn refresh_forgets_what_is_below_and_what_was_asked_before() {
-        let versions = Versions::default();
-        let before = forebay_runtime::now();
-        versions.learn(&info("a/b", "1"), before);
-        versions.learn(&info("c", "1"), before);
-        versions.refresh(MOUNT, &key("a/"));
-        versions.learn(&info("a/b", "1"), before);
-        assert_eq!(versions.fresh(MOUNT, &key("a/b"), Validate::Immutable), None);
-        assert!(versions.fresh(MOUNT, &key("c"), Validate::Immutable).is_some());
-    }
-
-    #[test]
-    fn bounded_by_bytes_and_entries() {
-        let versions = Versions::default();
-        for n in 0..ENTRIES_MAX + 50 {
-            versions.learn(&info(&format!("{n:0>200}"), "tag"), forebay_runtime::now());
-        }
-        let known = versions.known.lock();
-        assert!(known.entries.len() <= ENTRIES_MAX && known.bytes <= BYTES_MAX);
-        let counted: usize = known.entries.iter().map(|(name, entry)| entry.bytes(name)).sum();
-        assert_eq!(known.bytes, counted);
-    }
-
-    #[tokio::test]
-    async fn one_asks_for_all_who_come_at_the_same_time() {
-        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
-        let (versions, asked) = (&versions, &asked);
-        let ask = || async move {
-            asked.fetch_add(1, Relaxed);
-            forebay_runtime::time::sleep(Duration::from_millis(20)).await;
-            Ok(info("a", "1"))
-        };
-        let key = key("a");
-        let opens = (0..50).map(|_| versions.resolve(MOUNT, &key, TTL, ask()));
-        assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_ok()));
-        assert_eq!(asked.load(Relaxed), 1);
-        assert!(versions.asking.is_empty());
-    }
-
-    /// The first one asks before the change, and is told after it: what it hears is old to everyone who comes then.
-    #[tokio::test]
-    async fn an_answer_from_before_a_change_is_not_for_those_who_come_behind_it() {
-        for forget in
-            [|versions: &Versions| versions.unlearn(MOUNT, &key("a")), |versions: &Versions| versions.refresh(MOUNT, &key(""))]
-        {
-            let versions = Versions::default();
-            let (asked, ask) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
-            let name = key("a");
-            let first = versions.resolve(MOUNT, &name, TTL, async {
-                asked.notify_one();
-                ask.notified().await;
-                Ok(info("a", "old"))
-            });
-            let second = async {
-                asked.notified().await;
-                forget(&versions);
-                let second = versions.resolve(MOUNT, &name, TTL, async { Ok(info("a", "new")) });
-                let (second, ()) = tokio::join!(second, async { ask.notify_one() });
-                second
-            };
-            let (first, second) = tokio::join!(first, second);
-            assert_eq!((first.unwrap(), second.unwrap()), (info("a", "old"), info("a", "new")));
-            assert_eq!(versions.fresh(MOUNT, &name, TTL), Some(info("a", "new")));
-        }
-    }
-
-    #[tokio::test]
-    async fn always_never_takes_an_answer_from_before() {
-        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
-        for _ in 0..2 {
-            let ask = async {
-                asked.fetch_add(1, Relaxed);
-                Ok(info("a", "1"))
-            };
-            versions.resolve(MOUNT, &key("a"), Validate::Always, ask).await.unwrap();
-        }
-        assert_eq!(asked.load(Relaxed), 2);
-    }
-
-    #[tokio::test]
-    async fn one_failure_is_everyone_s() {
-        let (versions, asked) = (Versions::default(), AtomicU32::new(0));
-        let (versions, asked) = (&versions, &asked);
-        let key = key("a");
-        let ask = || async move {
-            asked.fetch_add(1, Relaxed);
-            forebay_runtime::time::sleep(Duration::from_millis(20)).await;
-            Err(Error::retry("storage is away"))
-        };
-        let opens = (0..20).map(|_| versions.resolve(MOUNT, &key, Validate::Always, ask()));
-        assert!(futures::future::join_all(opens).await.iter().all(|result| result.is_err()));
-        assert_eq!(asked.load(Relaxed), 1);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
+use forebay_runtime::simulated;
 use forebay_types::{Error, Key, Mount, MountId, MountName, MountOptions, Result, Verifier};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -28,6 +29,13 @@ impl Memory {
         Self { url }
     }
 
+    /// No coordinator gets an answer from it, or each does again.
+    pub fn set_away(&self, is_away: bool) {
+        if let Some(tables) = DATABASES.lock().get(&self.url) {
+            tables.lock().is_away = is_away;
+        }
+    }
+
     /// What [`crate::Metadata::open`] opens it by.
     pub fn url(&self) -> &str {
         &self.url
@@ -49,6 +57,7 @@ pub(crate) fn find(url: &str) -> Option<Session> {
 
 #[derive(Default)]
 struct Tables {
+    is_away: bool,
     epoch: u64,
     /// As long as its session is there and open.
     leader: Weak<SessionState>,
@@ -200,9 +209,14 @@ impl Session {
     }
 
     fn read(&self) -> Result<MutexGuard<'_, Tables>> {
-        match self.0.is_closed.load(SeqCst) {
-            true => Err(Error::closed(format!("metadata database {} was closed", self.0.url))),
-            false => Ok(self.0.tables.lock()),
+        // What a process still asks for that has ended is not done either.
+        if self.0.is_closed.load(SeqCst) || simulated::has_ended() {
+            return Err(Error::closed(format!("metadata database {} was closed", self.0.url)));
+        }
+        let tables = self.0.tables.lock();
+        match tables.is_away {
+            true => Err(Error::retry(format!("metadata database {} can't be reached", self.0.url))),
+            false => Ok(tables),
         }
     }
 

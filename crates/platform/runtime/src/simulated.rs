@@ -28,6 +28,10 @@ pub trait Network: Send + Sync {
     fn host(&self) -> String;
     /// How much longer work on the disk of that host takes.
     fn disk_late(&self) -> Duration;
+    /// Whether that happens at a place of the code which is rare and allowed there.
+    fn happens(&self, place: &'static str) -> bool;
+    /// Whether the process whose turn it is has ended: it is still run, and nothing of what it does is to have an effect.
+    fn has_ended(&self) -> bool;
 }
 
 /// A connection on its way.
@@ -85,6 +89,24 @@ pub fn host() -> Option<String> {
 /// How much longer work on this host's disk takes: none but in a simulation.
 pub fn disk_late() -> Duration {
     NETWORK.with_borrow(|network| network.as_ref().map_or(Duration::ZERO, |network| network.disk_late()))
+}
+
+/// Whether that happens here which is rare and allowed at this place: now and then in a simulation, and never else. Not for places that are
+/// passed often.
+pub fn happens(place: &'static str) -> bool {
+    NETWORK.with_borrow(|network| network.as_ref().is_some_and(|network| network.happens(place)))
+}
+
+/// Takes so long where [`happens`] says so.
+pub async fn lingers(place: &'static str, by: Duration) {
+    if happens(place) {
+        crate::time::sleep(by).await;
+    }
+}
+
+/// Whether this process has ended, in a simulation.
+pub fn has_ended() -> bool {
+    NETWORK.with_borrow(|network| network.as_ref().is_some_and(|network| network.has_ended()))
 }
 
 pub(crate) fn network() -> Option<Arc<dyn Network>> {

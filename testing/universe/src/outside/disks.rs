@@ -37,6 +37,8 @@ pub(crate) struct Disks {
     turn: HostId,
     /// The process whose turn it is is being ended: nothing that it still does reaches its disk.
     ending: bool,
+    /// A process that has ended and is run all the same: the same of it.
+    ended: Option<HostId>,
     disks: Vec<Disk>,
     chance: StdRng,
     happened: BTreeMap<&'static str, u64>,
@@ -91,7 +93,11 @@ impl Disks {
         let mut disks: Vec<Disk> = (0..hosts).map(|_| Disk::default()).collect();
         lose_power.iter().for_each(|host| disks[*host].unsynced = Some(VecDeque::new()));
         let chance = StdRng::seed_from_u64(seed);
-        Self { device, turn: NOBODY, ending: false, disks, chance, happened: BTreeMap::new() }
+        Self { device, turn: NOBODY, ending: false, ended: None, disks, chance, happened: BTreeMap::new() }
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending || self.ended == Some(self.turn)
     }
 
     fn count(&mut self, what: &'static str) {
@@ -116,9 +122,9 @@ impl Disks {
     fn before_write(&mut self, descriptor: c_int, at: Option<u64>, len: usize) -> Writing {
         let Some(disk) = self.disks.get(self.turn) else { return Writing::Takes(len) };
         let (is_full, one_in) = (disk.full > 0, disk.fails_writes.iter().min().copied());
-        let is_well = !is_full && one_in.is_none() && disk.unsynced.is_none() && !self.ending;
+        let is_well = !is_full && one_in.is_none() && disk.unsynced.is_none() && !self.is_ending();
         let Some(file) = (!is_well).then(|| self.file(descriptor)).flatten() else { return Writing::Takes(len) };
-        if self.ending {
+        if self.is_ending() {
             return Writing::Fails(libc::EIO);
         }
         let refused = match one_in {
@@ -143,11 +149,11 @@ impl Disks {
 
     fn before_sync(&mut self, descriptor: c_int) -> Option<c_int> {
         let disk = self.disks.get(self.turn)?;
-        if disk.fails_writes.is_empty() && disk.unsynced.is_none() && !self.ending {
+        if disk.fails_writes.is_empty() && disk.unsynced.is_none() && !self.is_ending() {
             return None;
         }
         let (file, one_in) = (self.file(descriptor)?, disk.fails_writes.iter().min().copied());
-        if self.ending {
+        if self.is_ending() {
             return Some(libc::EIO);
         }
         if one_in.is_some_and(|one_in| self.chance.random_ratio(1, one_in)) {
@@ -216,6 +222,11 @@ pub(crate) fn turn_of_nobody() {
 /// The process whose turn it is is being ended, or that is over.
 pub(crate) fn set_ending(ending: bool) {
     with(|disks| disks.ending = ending);
+}
+
+/// Nothing reaches the disk of this host any more: its process has ended.
+pub(crate) fn set_ended(host: Option<HostId>) {
+    with(|disks| disks.ended = host);
 }
 
 /// Something is wrong with a host's disk from now on.

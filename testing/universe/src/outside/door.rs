@@ -45,6 +45,14 @@ impl simulated::Network for Door {
     fn disk_late(&self) -> Duration {
         disks::late()
     }
+
+    fn happens(&self, place: &'static str) -> bool {
+        self.0.lock().points.happens(place)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.lock().turn_has_ended()
+    }
 }
 
 struct Accepting {

@@ -16,6 +16,10 @@ impl State {
         if pipe.is_reset {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
+        if self.processes.is_deaf(pipe.to) {
+            pipe.reader = Some(waker.clone());
+            return Poll::Pending;
+        }
         let mut read = 0;
         while let Some(first) = pipe.arrived.front_mut() {
             let part = first.len().min(into.remaining());
@@ -49,7 +53,7 @@ impl State {
 
     /// Writes as much of some pieces as there is room for, in one packet.
     pub(super) fn write(&mut self, id: PipeId, waker: &Waker, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let crashing = self.crashing;
+        let crashing = self.is_crashing();
         let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_reset && !pipe.is_finished && !crashing) else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
@@ -66,12 +70,13 @@ impl State {
             bytes.extend_from_slice(&piece[..piece.len().min(part - bytes.len())]);
         }
         self.send(Packet { from, to, what: What::Data(id, bytes.into()) });
+        self.processes.has_sent(from);
         Poll::Ready(Ok(part))
     }
 
     /// The writer says nothing more.
     pub(super) fn finish(&mut self, id: PipeId) {
-        let crashing = self.crashing;
+        let crashing = self.is_crashing();
         let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_finished && !pipe.is_reset) else { return };
         pipe.is_finished = true;
         let (from, to) = (pipe.from, pipe.to);

@@ -7,5 +7,8 @@ mod ends;
 mod files;
 pub(crate) mod network;
 pub(crate) mod packet;
+pub(crate) mod points;
+mod processes;
+mod switches;
 pub(crate) mod system;
 mod wire;

@@ -16,6 +16,8 @@ use rand::rngs::StdRng;
 use tokio::sync::oneshot;
 
 use super::packet::{HostId, Packet, Pipe, PipeId, What};
+use super::points::Points;
+use super::processes::Processes;
 use crate::trace::Trace;
 
 /// Bytes that may be on their way in one direction of a connection, or wait for its reader.
@@ -34,7 +36,9 @@ pub(crate) struct Network(Arc<Mutex<State>>);
 pub(super) struct State {
     pub(super) now_us: u64,
     /// Whose code runs.
-    turn: HostId,
+    pub(super) turn: HostId,
+    pub(super) processes: Processes,
+    pub(super) points: Points,
     /// It is being ended without a word.
     pub(super) crashing: bool,
     names: Vec<String>,
@@ -63,10 +67,12 @@ struct Listening {
 }
 
 impl Network {
-    pub(crate) fn new(names: Vec<String>, chance: StdRng, trace: Arc<Trace>) -> Self {
+    pub(crate) fn new(names: Vec<String>, mut chance: StdRng, trace: Arc<Trace>) -> Self {
         Self(Arc::new(Mutex::new(State {
             now_us: 0,
             turn: 0,
+            processes: Processes::default(),
+            points: Points::new(&mut chance),
             crashing: false,
             names,
             listeners: BTreeMap::new(),
@@ -295,6 +301,9 @@ impl State {
         let name = to.rsplit_once(':').map_or(to, |(name, _)| name);
         let host = self.names.iter().position(|known| known == name);
         let host = host.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no host {name}")))?;
+        if self.processes.is_without_descriptors(self.turn) {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         let (from, there, back) = (self.turn, self.number(), self.number());
         self.pipes.insert(there, Pipe::new(from, host, back));
         self.pipes.insert(back, Pipe::new(host, from, there));
@@ -321,11 +330,14 @@ impl State {
     /// The next connection that came in: what its end reads and writes, and who it is from.
     pub(super) fn accept(&mut self, at: &str, waker: &Waker) -> Poll<io::Result<(PipeId, PipeId, String)>> {
         let Some(listening) = self.listeners.get_mut(at) else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
-        let Some(next) = listening.queue.pop_front() else {
+        if listening.queue.is_empty() {
             listening.waker = Some(waker.clone());
             return Poll::Pending;
-        };
-        Poll::Ready(Ok(next))
+        }
+        if self.processes.is_without_descriptors(self.turn) {
+            return Poll::Ready(Err(io::Error::from_raw_os_error(libc::EMFILE)));
+        }
+        Poll::Ready(Ok(listening.queue.pop_front().expect("somebody has come")))
     }
 
     /// Nobody listens there any more; those who came are turned away.

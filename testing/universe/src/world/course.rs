@@ -44,6 +44,8 @@ pub(super) struct Course {
     pub(super) records: Mutex<Vec<RecordCall>>,
     pub(super) keys: Mutex<Keys>,
     on_two_disks: AtomicU64,
+    /// Calls of who may not that were refused.
+    refused: AtomicU64,
     /// Blocks of a page that no node may have, since who wrote them was not told more.
     pub(super) unclaimed: AtomicUsize,
     /// Times that a worker may have been lost.
@@ -106,6 +108,14 @@ impl Course {
 
     pub(super) fn on_two_disks(&self) -> u64 {
         self.on_two_disks.load(SeqCst)
+    }
+
+    pub(super) fn note_refused(&self) {
+        self.refused.fetch_add(1, SeqCst);
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(SeqCst)
     }
 
     pub(super) fn has_begun(&self) -> bool {

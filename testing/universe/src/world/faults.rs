@@ -2,14 +2,20 @@
 
 use forebay_testing::Fault as StoreFault;
 
-use super::plan::{COORDINATOR, Disk, Fault, STORE, What};
+use super::host::set_clock;
+use super::plan::{COORDINATOR, Fault, STORE};
 use super::run::World;
+use super::what::{Disk, What};
 use crate::outside::disks::{self, Trouble};
 use crate::outside::packet::HostId;
+
+/// A process that is to end behind some packets and does not send as many ends after this time.
+const ENDS_WITHIN_US: u64 = 100_000;
 
 impl World<'_> {
     pub(super) fn strike(&mut self, fault: &Fault) {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
+        set_clock(self.now_us, 0);
         let at_us = self.course.calls.recorder.now_us();
         if fault.what.may_lose() {
             self.losses.workers.push(at_us);
@@ -20,10 +26,13 @@ impl World<'_> {
         }
         match &fault.what {
             What::Crash { host, with_host, disk } => {
+                self.network.ends_behind(*host, self.plan.packets_before(fault));
+                self.go_on_until(ENDS_WITHIN_US, |world| world.network.has_ended());
                 if *with_host {
                     self.isolate(*host, true);
                 }
                 self.hosts[*host].crash(self.now_us);
+                self.network.forget_ended();
                 match disk {
                     Disk::Lost if *host != COORDINATOR => self.lose_disk(*host),
                     Disk::Rotten if *host != COORDINATOR => self.rot_disk(*host),
@@ -60,6 +69,10 @@ impl World<'_> {
             What::DiskRots { host } => self.rot_disk(*host),
             What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::begin),
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(*by_ms),
+            What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(*by_ppm),
+            What::ReadsNothing { host } => self.network.set_deaf(*host, true),
+            What::NoDescriptors { host } => self.network.set_without_descriptors(*host, true),
+            What::MetadataAway => self.wrong.metadata_away(&self.metadata, true),
         }
     }
 
@@ -99,6 +112,10 @@ impl World<'_> {
             What::Cut { .. } | What::DiskRots { .. } => {}
             What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::end),
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(-by_ms),
+            What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(-by_ppm),
+            What::ReadsNothing { host } => self.network.set_deaf(*host, false),
+            What::NoDescriptors { host } => self.network.set_without_descriptors(*host, false),
+            What::MetadataAway => self.wrong.metadata_away(&self.metadata, false),
         }
     }
 

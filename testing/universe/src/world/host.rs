@@ -25,14 +25,32 @@ pub(super) struct Host {
     network: Arc<Network>,
     /// None while its process is down.
     runtime: Option<Runtime>,
-    /// When its process started: by the world's time in microseconds, and by its runtime's own.
+    /// When its process started: by its own time in microseconds, and by its runtime's.
     started: Option<(u64, Instant)>,
     /// What its process has seen of the world's time, in microseconds.
     at_us: u64,
     /// Its time of the day is so much ahead, in milliseconds.
     ahead_ms: i64,
+    drift: Drift,
     /// Not run, so many times over.
     stopped: u32,
+}
+
+/// How far clocks are from the world's, all of them: what they once were ahead they stay, since no clock goes back by it.
+#[derive(Clone, Copy, Default)]
+struct Drift {
+    /// So far ahead at a time of the world, in microseconds.
+    ahead_us: i64,
+    since_us: u64,
+    /// From then on so much faster, in millionths.
+    by_ppm: i64,
+}
+
+impl Drift {
+    /// What they show at a time of the world.
+    fn shown_us(&self, at_us: u64) -> u64 {
+        at_us.saturating_add_signed(self.ahead_us + (at_us - self.since_us) as i64 * self.by_ppm / 1_000_000)
+    }
 }
 
 /// Sets this thread's clocks to a time of the world.
@@ -43,7 +61,8 @@ pub(super) fn set_clock(at_us: u64, ahead_ms: i64) {
 
 impl Host {
     pub(super) fn new(id: HostId, network: &Arc<Network>) -> Self {
-        Self { id, network: Arc::clone(network), runtime: None, started: None, at_us: 0, ahead_ms: 0, stopped: 0 }
+        let (network, drift) = (Arc::clone(network), Drift::default());
+        Self { id, network, runtime: None, started: None, at_us: 0, ahead_ms: 0, drift, stopped: 0 }
     }
 
     pub(super) fn start(&mut self, now_us: u64, main: impl Future<Output = ()> + Send + 'static) {
@@ -54,7 +73,7 @@ impl Host {
         let builder = builder.enable_time().start_paused(true).on_thread_unpark(system::time_passes);
         let runtime = builder.build().expect("a runtime without a driver");
         runtime.spawn(main);
-        self.started = Some((now_us, runtime.block_on(async { Instant::now() })));
+        self.started = Some((self.drift.shown_us(now_us), runtime.block_on(async { Instant::now() })));
         self.runtime = Some(runtime);
     }
 
@@ -66,7 +85,7 @@ impl Host {
         self.enter(self.at_us);
         let (Some(runtime), Some((started_us, started))) = (&self.runtime, self.started) else { return };
         // Sleeps end at whole milliseconds: from one to the next they would add up, and its clock go ahead of the others'.
-        let until = started + Duration::from_micros(until_us - started_us);
+        let until = started + Duration::from_micros(self.drift.shown_us(until_us) - started_us);
         // It passes when the runtime has nothing left to do, and not between.
         system::told_of_time(true);
         runtime.block_on(async { tokio::time::sleep_until(until).await });
@@ -101,7 +120,7 @@ impl Host {
     pub(super) fn go_on(&mut self, now_us: u64) {
         self.stopped -= 1;
         if let (0, Some(runtime)) = (self.stopped, &self.runtime) {
-            let missed = Duration::from_micros(now_us - self.at_us);
+            let missed = Duration::from_micros(self.drift.shown_us(now_us) - self.drift.shown_us(self.at_us));
             self.enter(self.at_us);
             runtime.block_on(async { tokio::time::advance(missed).await });
             self.at_us = now_us;
@@ -112,10 +131,17 @@ impl Host {
         self.ahead_ms += by_ms;
     }
 
+    /// Its clocks go faster from now on, or slower.
+    pub(super) fn drift(&mut self, by_ppm: i64) {
+        let shown_us = self.drift.shown_us(self.at_us);
+        let ahead_us = shown_us as i64 - self.at_us as i64;
+        self.drift = Drift { ahead_us, since_us: self.at_us, by_ppm: self.drift.by_ppm + by_ppm };
+    }
+
     fn enter(&self, at_us: u64) {
         self.network.turn(self.id);
         disks::turn(self.id);
-        set_clock(at_us, self.ahead_ms);
+        set_clock(self.drift.shown_us(at_us), self.ahead_ms);
     }
 }
 
@@ -184,5 +210,22 @@ mod tests {
         });
         let shown = shown.join().unwrap().as_micros();
         assert!((1_060_000..1_061_000).contains(&shown), "{shown} us after 1,060,000");
+    }
+
+    #[test]
+    fn clocks_that_drift_never_go_back() {
+        let shown = std::thread::spawn(|| {
+            set_clock(0, 0);
+            let network = Network::new(vec!["one".to_owned()], StdRng::seed_from_u64(7), Arc::new(Trace::new(false)));
+            let mut host = Host::new(0, &Arc::new(network));
+            host.start(0, std::future::pending());
+            let started = host.started.unwrap().1;
+            [(1_000_000, 20_000), (2_000_000, -40_000), (3_000_000, 20_000), (4_000_000, 0)].map(|(until_us, then_ppm)| {
+                host.run(until_us);
+                host.drift(then_ppm);
+                host.runtime.as_ref().unwrap().block_on(async { started.elapsed() }).as_millis()
+            })
+        });
+        assert_eq!(shown.join().unwrap(), [1_000, 2_020, 3_000, 4_000]);
     }
 }

@@ -58,6 +58,11 @@ fn coordinators(has_standby: bool) -> Address {
     if has_standby { address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")) } else { address(COORDINATOR_ADDRESS) }
 }
 
+/// Of the first one.
+pub(super) fn coordinator_address() -> Address {
+    address(COORDINATOR_ADDRESS)
+}
+
 pub(super) fn worker_address(number: usize) -> Address {
     address(&format!("worker{number}:7411"))
 }

@@ -9,6 +9,7 @@ mod load;
 mod plan;
 mod rest;
 mod run;
+mod what;
 mod wrong;
 
 pub(crate) use plan::Plan;

@@ -5,6 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
+use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
@@ -13,6 +14,14 @@ const FAULT_EVERY_MS: u64 = 10_000;
 const FAULTS_MAX: u32 = 3;
 /// What of a seed faults of disks follow from: the others are the same without them.
 const OF_DISKS: u64 = 0x6469_736b;
+/// The same of what is wrong with processes, their clocks and their database.
+const OF_PROCESSES: u64 = 0x7072_6f63;
+/// Clocks go so much faster or slower at most, in millionths. Of a host there are two such faults at a time at most: those of two differ by less
+/// than what a worker does not count on of its lease.
+const DRIFT_PPM: i64 = 10_000;
+/// The same of where a process ends, and how many packets it sends before at most.
+const OF_STEPS: u64 = 0x7374_6570;
+const PACKETS_MAX: u32 = 24;
 /// The same of crashes of the two coordinators, of which there is one in so many ten seconds.
 const OF_COORDINATORS: u64 = 0x636f_6f72;
 const CRASHES_ONE_IN: u32 = 3;
@@ -49,55 +58,6 @@ pub(crate) struct Fault {
     pub(crate) what: What,
 }
 
-/// What goes wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum What {
-    /// A process ends at once, and starts again later. A host that goes with it says nothing to its peers, and its disk may lack what was
-    /// written and not synchronised. What it finds there may also be nothing, or other bytes than were written.
-    Crash { host: HostId, with_host: bool, disk: Disk },
-    /// A process is not run for a while.
-    Stop { host: HostId },
-    /// Nothing goes between two hosts.
-    Partition { a: HostId, b: HostId },
-    /// Nothing goes between hosts of one side and all others, but for those that all reach. What `breaks` has its connections cut, and is told
-    /// at once that there are no new ones.
-    Split { side: Vec<HostId>, all_reach: Vec<HostId>, breaks: bool },
-    /// Nothing goes from one host to another.
-    OneWay { from: HostId, to: HostId },
-    /// Connections between two hosts break, new ones can be made.
-    Cut { a: HostId, b: HostId },
-    /// Everything between two hosts takes longer.
-    SlowLink { a: HostId, b: HostId, by_ms: u64 },
-    /// The store takes longer to answer.
-    SlowStore { by_ms: u64 },
-    /// The store refuses so many requests.
-    StoreRefuses { requests: usize },
-    /// The store does what it is asked, and its answers are lost.
-    StoreLosesAnswers { requests: usize },
-    /// The store's answers break off.
-    StoreBreaksOff { requests: usize, after_bytes: u64 },
-    /// Bytes on a worker's disk are others than were written.
-    DiskRots { host: HostId },
-    /// One in so many reads of a worker's disk fails, or of writes.
-    DiskFails { host: HostId, reads: bool, one_in: u32 },
-    /// A worker's disk has no room for what is written.
-    DiskFull { host: HostId },
-    /// Work on a worker's disk takes longer.
-    DiskSlow { host: HostId, by_ms: u64 },
-    /// The time of the day of a host jumps.
-    ClockJumps { host: HostId, by_ms: i64 },
-}
-
-/// What a process that starts again finds on its disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Disk {
-    Kept,
-    Lost,
-    Rotten,
-}
-
 impl Plan {
     /// What a seed says.
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
@@ -123,8 +83,21 @@ impl Plan {
                 plan.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
             }
         }
+        let mut chance = StdRng::seed_from_u64(seed ^ OF_PROCESSES);
+        for period in 0..for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..8_000));
+            let what = plan.draw_of_process(&mut chance);
+            if chance.random() {
+                plan.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
+        }
         plan.faults.sort_by_key(|fault| fault.at_ms);
         plan
+    }
+
+    /// How many packets a process sends that ends by a fault, before it does.
+    pub(crate) fn packets_before(&self, fault: &Fault) -> u32 {
+        StdRng::seed_from_u64(self.seed ^ OF_STEPS ^ fault.at_ms).random_range(0..PACKETS_MAX)
     }
 
     /// Hosts that lose their power and find their own disk again.
@@ -260,6 +233,19 @@ impl Plan {
         }
     }
 
+    fn draw_of_process(&self, chance: &mut StdRng) -> What {
+        let worker = self.worker(chance.random_range(0..self.workers));
+        let process = if chance.random_ratio(1, 4) { COORDINATOR } else { worker };
+        let any = chance.random_range(COORDINATOR..self.client(self.clients));
+        let by_ppm = chance.random_range(-DRIFT_PPM..=DRIFT_PPM);
+        match chance.random_range(0..4) {
+            0 => What::ClockDrifts { host: process, by_ppm },
+            1 => What::ReadsNothing { host: any },
+            2 => What::NoDescriptors { host: process },
+            _ => What::MetadataAway,
+        }
+    }
+
     /// The links that a split blocks, in both directions.
     pub(crate) fn across(&self, side: &[HostId], all_reach: &[HostId]) -> Vec<(HostId, HostId)> {
         let hosts = || STORE..self.client(self.clients);
@@ -276,46 +262,6 @@ impl Plan {
         let others: Vec<HostId> = (STORE..self.client(self.clients)).filter(|other| *other != a).collect();
         let b = *others.choose(chance).expect("there are other hosts");
         if chance.random() { (a, b) } else { (b, a) }
-    }
-}
-
-impl What {
-    /// Its kind, for counting.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Crash { .. } => "crash",
-            Self::Stop { .. } => "stop",
-            Self::Partition { .. } => "partition",
-            Self::Split { .. } => "split",
-            Self::OneWay { .. } => "one_way",
-            Self::Cut { .. } => "cut",
-            Self::SlowLink { .. } => "slow_link",
-            Self::SlowStore { .. } => "slow_store",
-            Self::StoreRefuses { .. } => "store_refuses",
-            Self::StoreLosesAnswers { .. } => "store_loses_answers",
-            Self::StoreBreaksOff { .. } => "store_breaks_off",
-            Self::DiskRots { .. } => "disk_rots",
-            Self::DiskFails { reads: true, .. } => "disk_fails_reads",
-            Self::DiskFails { reads: false, .. } => "disk_fails_writes",
-            Self::DiskFull { .. } => "disk_full",
-            Self::DiskSlow { .. } => "disk_slow",
-            Self::ClockJumps { .. } => "clock_jumps",
-        }
-    }
-
-    /// Whether a worker may lose its temporary data by it, or be taken for lost.
-    pub(crate) fn may_lose(&self) -> bool {
-        matches!(
-            self,
-            Self::Crash { .. }
-                | Self::Stop { .. }
-                | Self::Partition { .. }
-                | Self::Split { .. }
-                | Self::OneWay { .. }
-                | Self::SlowLink { .. }
-                | Self::DiskRots { .. }
-                | Self::DiskFails { reads: true, .. }
-        )
     }
 }
 
@@ -348,6 +294,23 @@ mod tests {
             }
         }
         assert!(plans.iter().any(|plan| !plan.lose_power().is_empty()));
+    }
+
+    #[test]
+    fn each_fault_of_a_process_comes_and_clocks_are_those_of_processes_that_take_no_times_down() {
+        let plans: Vec<Plan> = (0..20).map(|seed| Plan::of(seed, 60_000)).collect();
+        let all = || plans.iter().flat_map(|plan| plan.faults.iter().map(move |fault| (plan, fault)));
+        for kind in ["clock_drifts", "reads_nothing", "no_descriptors", "metadata_away"] {
+            assert!(all().any(|(_, fault)| fault.what.kind() == kind), "{kind}");
+        }
+        for (plan, fault) in all() {
+            if let What::ClockDrifts { host, .. } | What::NoDescriptors { host } = &fault.what {
+                assert!((COORDINATOR..plan.client(0)).contains(host), "{fault:?}");
+            }
+        }
+        let crashes = || all().filter(|(_, fault)| matches!(fault.what, What::Crash { .. }));
+        let packets: std::collections::BTreeSet<u32> = crashes().map(|(plan, fault)| plan.packets_before(fault)).collect();
+        assert!(packets.len() > 5 && packets.iter().all(|packets| *packets < PACKETS_MAX), "{packets:?}");
     }
 
     #[test]

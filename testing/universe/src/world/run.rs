@@ -23,6 +23,7 @@ use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;
+use crate::outside::points::Point;
 use crate::outside::system;
 use crate::trace::Trace;
 
@@ -52,9 +53,13 @@ pub(crate) struct Outcome {
     pub(crate) of_records: u64,
     /// Objects of its log that were on two workers' disks before they were in the store.
     pub(crate) on_two_disks: u64,
+    /// Calls of who may not that were refused.
+    pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
+    /// Points of the code at which something rare may happen, how often they were passed, and how often it did.
+    pub(crate) points: BTreeMap<&'static str, Point>,
     pub(crate) errors: BTreeMap<String, u64>,
     pub(crate) violations: u64,
     pub(crate) first_violations: Vec<Violation>,
@@ -74,7 +79,7 @@ pub(super) struct World<'a> {
     pub(super) losses: Losses,
     /// Hosts at which something has arrived that they have not looked at.
     heard: Vec<bool>,
-    metadata: Memory,
+    pub(super) metadata: Memory,
     pub(super) folder: Folder,
     _objects: TempDir,
     pub(super) chance: StdRng,
@@ -124,8 +129,10 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         operations: (calls.len() + records.len()) as u64,
         of_records: records.len() as u64,
         on_two_disks: world.course.on_two_disks(),
+        refused: world.course.refused(),
         faults,
         disks: disks::happened(),
+        points: world.network.points(),
         errors: errors(&calls),
         violations: count,
         first_violations: violations,
@@ -175,6 +182,7 @@ impl<'a> World<'a> {
         let began_us = self.now_us;
         self.weather(began_us);
         self.course.calls.end();
+        self.network.calm();
         let ended_us = self.now_us;
         self.go_on_until(BACK_US, |_| false);
         let mut violations: Vec<_> = self.not_back().into_iter().collect();
@@ -205,7 +213,7 @@ impl<'a> World<'a> {
     }
 
     /// Turn after turn for so long, or until something holds; whether it does. At its end all hosts have come to now.
-    fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
+    pub(super) fn go_on_until(&mut self, for_us: u64, holds: impl Fn(&Self) -> bool) -> bool {
         let until_us = self.now_us + for_us;
         while self.now_us < until_us && !holds(self) {
             self.turn(until_us);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use forebay_metadata::Memory;
 use forebay_oracle::history::Call;
 use forebay_oracle::{Rule, Violation};
 use forebay_testing::S3Server;
@@ -16,6 +17,7 @@ pub(super) struct Wrong {
     blocked: BTreeMap<(HostId, HostId), u32>,
     slow_us: BTreeMap<(HostId, HostId), u64>,
     store_late_ms: u64,
+    metadata_away: u32,
 }
 
 impl Wrong {
@@ -36,6 +38,11 @@ impl Wrong {
         let all_us = self.slow_us.entry((from, to)).or_default();
         *all_us = all_us.saturating_add_signed(by_us);
         network.slow(from, to, *all_us);
+    }
+
+    pub(super) fn metadata_away(&mut self, metadata: &Memory, begins: bool) {
+        self.metadata_away = if begins { self.metadata_away + 1 } else { self.metadata_away - 1 };
+        metadata.set_away(self.metadata_away > 0);
     }
 
     pub(super) fn store_later(&mut self, server: &S3Server, by_ms: i64) {

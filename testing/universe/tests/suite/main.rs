@@ -38,10 +38,15 @@ fn worlds_that_begin_at_once_take_nothing_of_each_others_chance() {
 #[test]
 fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
     let folder = tempfile::tempdir().unwrap();
-    for world in worlds(&["--seed", "100", "--seeds", "3", "--seconds", "30", "--as-it-is"], folder.path()) {
+    let all = worlds(&["--seed", "100", "--seeds", "3", "--seconds", "30", "--as-it-is"], folder.path());
+    assert!(all.iter().any(|world| world["refused"].as_u64().unwrap() > 0), "somebody asks for what may not be: {all:?}");
+    for world in all {
         assert_eq!(world["violations"], 0, "{world}");
         let (operations, seconds) = (world["operations"].as_u64().unwrap(), world["simulated_seconds"].as_u64().unwrap());
         assert!(operations >= 30 * 5 && seconds >= 30, "{world}");
+        assert!(world["commit"].as_str().is_some_and(|commit| !commit.is_empty()), "{world}");
+        let passed = |place: &str| world["points"][place]["passed"].as_u64().unwrap_or(0) > 0;
+        assert!(["beat", "fetch", "members-not-written", "peers-not-asked", "tell"].into_iter().all(passed), "{world}");
     }
 }
 

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
-use forebay_protocol::{DataReply, DataRequest, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, decode, encode};
 use forebay_testbed::{until, until_asked};
-use forebay_types::{ErrorKind, ForebayPath, OperationId, RouteKey};
+use forebay_types::{ErrorKind, ForebayPath, Key, OperationId, RouteKey};
 
 use crate::cluster::{Cluster, bytes, rate};
 use crate::scripted::{Coordinator, MOUNT, Mood, Worker, lose, object};
@@ -122,6 +122,19 @@ async fn a_read_that_hangs_goes_on_elsewhere_when_its_worker_is_lost() {
     assert_eq!(client.read(OPERATION, &version, 0..100).await.unwrap(), bytes[..100]);
     assert!(began.elapsed() < Duration::from_secs(4), "the view is looked at before its time: {:?}", began.elapsed());
     assert_eq!((first.reads(), second.reads()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_to_a_shard_that_hangs_ends_when_its_worker_is_lost() {
+    let (first, _second, coordinator, _, _) = pair("x").await;
+    first.set(Mood::Stopped);
+    let client = coordinator.client(|settings| settings.in_place = false).await;
+    lose(&coordinator, &first);
+    let dataset = DatasetId { mount: MOUNT, folder: Key::new("x.shards").unwrap(), manifest: 1, tag: 7 };
+    let (began, question) = (Instant::now(), Bytes::from_static(b"{}\n"));
+    let asked = client.shards().ask(first.info.id, &dataset, 0, question, Duration::from_secs(30)).await;
+    assert_eq!(asked.unwrap_err().kind(), ErrorKind::Retry);
+    assert!(began.elapsed() < Duration::from_secs(4), "another worker has the shard: {:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,7 @@ mod deciding;
 mod news;
 mod queues;
 mod reach;
+mod remembered;
 mod running_time;
 mod service;
 mod shared;
@@ -25,6 +26,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::CoordinatorSettings;
 use crate::decide::{Event, Problem, Start, State};
+use remembered::Remembered;
 use service::ControlService;
 use shared::Shared;
 use supervise::{Running, supervise};
@@ -69,6 +71,7 @@ impl Coordinator {
             checkpoint: load_placement(&metadata).await?,
         };
         let (mounts, presumed) = (start.catalogue.mounts.len(), start.presumed.len());
+        let remembered = Remembered::new(start.presumed.clone());
         let listener = Listener::bind(&settings.listen).await?;
         let (queue, jobs) = queues::for_writer();
         let (state, restored) = State::new(start);
@@ -76,7 +79,7 @@ impl Coordinator {
             warn!(%error, "placement starts without what the coordinator before knew");
         }
         let (plans, problems) = queues::for_planner();
-        let shared = Arc::new(Shared::new(state, queue, plans, Arc::clone(&settings.security.admits)));
+        let shared = Arc::new(Shared::new(state, queue, plans, Arc::clone(&settings.security.admits), remembered));
         let database = (metadata.kind() == "sqlite").then(|| Arc::<Path>::from(Path::new(&metadata.shown())));
         let service = Arc::new(ControlService { shared: Arc::clone(&shared), database });
         let server = Server::start(listener, settings.security, service, ServerLimits::default())?;

@@ -1,7 +1,6 @@
 //! The queues that commands of the state wait in for the writer and for the planner.
 
 use forebay_protocol::ControlReply;
-use forebay_types::WorkerId;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::decide::{Change, Checkpoint, Problem};
@@ -17,7 +16,6 @@ pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
 
 pub(crate) enum Job {
     Change(Change, oneshot::Sender<ControlReply>),
-    Remember(Vec<(WorkerId, String)>),
     Checkpoint(Box<Checkpoint>),
 }
 

@@ -103,6 +103,10 @@ impl ControlSession {
             ControlCall::Ask(ControlRequest::WhoAmI) => ControlReply::Caller(self.peer.caller.who().info()),
             call => self.carry_out(call).await?,
         };
+        // A change of members is told when the next coordinator would know of it.
+        if matches!(reply, ControlReply::View(_) | ControlReply::Beat { view: Some(_), .. }) {
+            self.shared.remembered.wait().await;
+        }
         if let Some(grant) = self.peer.caller.who().grant() {
             cut(&mut reply, grant);
         }

@@ -11,12 +11,12 @@ use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
 use forebay_types::{MountId, MountName, TokenInfo, Verifier, Young};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::deciding::Deciding;
 use super::news::News;
 use super::queues::{Job, PlannerQueue, WriterQueue};
+use super::remembered::Remembered;
 use super::running_time::RunningTime;
 use crate::decide::{Command, Event, State, Stored};
 
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) writer: WriterQueue,
     planner: PlannerQueue,
     pub(crate) news: News,
+    pub(crate) remembered: Remembered,
     admission: Arc<Admission>,
     /// The state of tokens that the admission knows.
     admitted: Mutex<u64>,
@@ -37,7 +38,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(state: State, writer: WriterQueue, planner: PlannerQueue, admission: Arc<Admission>) -> Self {
+    pub(crate) fn new(
+        state: State,
+        writer: WriterQueue,
+        planner: PlannerQueue,
+        admission: Arc<Admission>,
+        remembered: Remembered,
+    ) -> Self {
         let (state, started) = (Mutex::new(Deciding::new(state)), forebay_runtime::time::instant());
         let shared = Self {
             state,
@@ -46,6 +53,7 @@ impl Shared {
             writer,
             planner,
             news: News::default(),
+            remembered,
             admission,
             admitted: Mutex::new(0),
             metadata_answers: AtomicBool::new(true),
@@ -93,7 +101,14 @@ impl Shared {
             let mut state = self.state.lock();
             // Within the lock, so that time does not go back between two events.
             let now = self.now();
-            state.decide(now, event, sender)
+            let mut commands = state.decide(now, event, sender);
+            // Within it as well, so that nobody is told of members before it is known that they are to be written.
+            for command in commands.extract_if(.., |command| matches!(command, Command::Remember(_))) {
+                if let Command::Remember(workers) = command {
+                    self.remembered.want(workers);
+                }
+            }
+            commands
         };
         if changes_tokens {
             self.admit();
@@ -113,13 +128,6 @@ impl Shared {
             Command::ReportLost(worker, address) => {
                 warn!(%worker, address, "worker lost: its lease ran out");
                 table::COORDINATOR_LEASES_EXPIRED.only().add(1);
-                false
-            }
-            Command::Remember(workers) => {
-                // The writer keeps the last only, and whoever comes later makes it whole.
-                if let Err(mpsc::error::TrySendError::Full(_)) = self.writer.try_send(Job::Remember(workers.clone())) {
-                    warn!(workers = workers.len(), "live workers not written: the database is slow");
-                }
                 false
             }
             Command::TellAll => {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use forebay_metadata::Metadata;
 use forebay_metrics::table;
 use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
+use forebay_runtime::simulated;
 use forebay_runtime::time::{MissedTickBehavior, interval};
 use forebay_transport::{Seldom, unix_now};
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
@@ -15,6 +16,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::queues::Job;
+use super::remembered::Remembered;
 use super::shared::Shared;
 use crate::decide::{Catalogue, Change, Checkpoint, Command, Event, Stored};
 
@@ -34,11 +36,12 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
     let (mut reloads, mut failing) = (interval(RELOAD_EVERY), Seldom::default());
     // As long as all goes well nobody waits for one: all those seconds would come at once.
     reloads.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut uncertain, mut unwritten) = (false, None);
+    let (mut uncertain, mut wanted) = (false, shared.remembered.follow());
     loop {
         let job = tokio::select! {
             job = jobs.recv() => job,
-            _ = reloads.tick(), if uncertain || unwritten.is_some() => None,
+            _ = wanted.changed() => None,
+            _ = reloads.tick(), if uncertain || shared.remembered.is_unwritten() => None,
         };
         let outcome = match job {
             Some(Job::Change(change, reply)) => {
@@ -53,13 +56,9 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
                 let _ = reply.send(answer.expect("a stored change is answered"));
                 outcome.map(|_| ())
             }
-            Some(Job::Remember(workers)) => {
-                unwritten = Some(workers);
-                put_members(&metadata, &mut unwritten).await
-            }
             Some(Job::Checkpoint(checkpoint)) => put_placement(&metadata, &checkpoint).await,
             None if jobs.is_closed() => return Error::closed("the coordinator was shut down"),
-            None => put_members(&metadata, &mut unwritten).await,
+            None => put_members(&metadata, &shared.remembered).await,
         };
         match outcome {
             Err(error) if error.kind() == ErrorKind::Closed => return error,
@@ -144,18 +143,20 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
 
 /// Writes live workers, where there are some that are not written. They stay so where that fails: a coordinator that starts then would take those for
 /// lost that it does not know, though they answer from what they know, and temporary data with them.
-async fn put_members(metadata: &Metadata, unwritten: &mut Option<Vec<(WorkerId, String)>>) -> Result<()> {
-    let Some(workers) = unwritten.take() else { return Ok(()) };
+async fn put_members(metadata: &Metadata, remembered: &Remembered) -> Result<()> {
+    let Some((number, workers)) = remembered.unwritten() else { return Ok(()) };
+    if simulated::happens("members-not-written") {
+        return Err(Error::retry("members are not written, as a simulation wants it"));
+    }
     let ids: Vec<WorkerId> = workers.iter().map(|(worker, _)| *worker).collect();
     let mut written = metadata.put_checkpoint(MEMBERS, 0, &encode(&ids)).await;
     if written.is_ok() {
         written = metadata.put_checkpoint(ADDRESSES, 0, &encode(&workers)).await;
     }
     // What is too long is so the next time too.
-    if written.as_ref().is_err_and(|error| error.kind() != ErrorKind::Invalid) {
-        *unwritten = Some(workers);
+    if written.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Invalid) {
+        remembered.set_written(number);
     }
-    debug_assert!(written.is_err() || unwritten.is_none(), "what is written waits for nothing");
     written
 }
 
@@ -203,7 +204,9 @@ mod tests {
         metadata.acquire_epoch().await.unwrap();
         assert!(load_members(&metadata).await.unwrap().is_empty());
         let [one, two] = [(WorkerId(1), "10.0.0.1:7000".to_string()), (WorkerId(2), "10.0.0.2:7000".to_string())];
-        put_members(&metadata, &mut Some(vec![one.clone(), two])).await.unwrap();
+        let remembered = Remembered::new(Vec::new());
+        remembered.want(vec![one.clone(), two]);
+        put_members(&metadata, &remembered).await.unwrap();
         let (_, ids) = metadata.checkpoint(MEMBERS).await.unwrap().unwrap();
         assert_eq!(decode::<Vec<WorkerId>>(&ids).unwrap(), [WorkerId(1), WorkerId(2)], "as they were written always");
         let others = Vec::from([WorkerId(1), WorkerId(3)]);
@@ -219,15 +222,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
         let members = vec![(WorkerId(1), "10.0.0.1:7000".to_string())];
-        let mut unwritten = Some(members.clone());
+        let remembered = Remembered::new(Vec::new());
+        remembered.want(members.clone());
         let away = Metadata::open(&url).await.unwrap();
         away.close().await;
-        put_members(&away, &mut unwritten).await.unwrap_err();
-        assert_eq!(unwritten, Some(members.clone()), "or the next coordinator would not know of the last who came");
+        put_members(&away, &remembered).await.unwrap_err();
+        assert!(remembered.is_unwritten(), "or the next coordinator would not know of the last who came");
         let metadata = Metadata::open(&url).await.unwrap();
         metadata.acquire_epoch().await.unwrap();
-        put_members(&metadata, &mut unwritten).await.unwrap();
-        assert_eq!((unwritten, load_members(&metadata).await.unwrap()), (None, members));
+        put_members(&metadata, &remembered).await.unwrap();
+        assert_eq!((remembered.is_unwritten(), load_members(&metadata).await.unwrap()), (false, members));
         metadata.close().await;
     }
 }

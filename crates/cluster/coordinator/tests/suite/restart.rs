@@ -32,8 +32,6 @@ async fn shares_of_workers_that_are_not_back_are_kept_for_a_lease() {
     let mount = cluster.add_mount("lake", &lake, options).await.unwrap();
     cluster.register(1).await;
     cluster.register(2).await;
-    // What is remembered is written beside, not before the answer.
-    tokio::time::sleep(Duration::from_millis(300)).await;
     let restarted = Cluster::start_in(cluster.stop().await).await;
     restarted.register(1).await;
     let share = |shares: &[forebay_protocol::MountShare]| shares[0].bytes_per_sec.unwrap();

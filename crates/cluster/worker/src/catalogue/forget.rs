@@ -2,9 +2,12 @@
 
 use std::time::Instant;
 
-use forebay_types::{Key, MountId, ObjectInfo, VersionTag};
+use forebay_types::{Key, MountId, ObjectInfo, SEGMENT_BYTES, SegmentId, VersionTag};
 
 use super::Catalogue;
+
+/// Segments of a version that are looked for at most: of a longer one the rest is forgotten with time.
+const SEGMENTS_MAX: u64 = 16;
 
 impl Catalogue {
     /// What is known of an object, and the listings that it is in, are old. The next open asks; an answer from before this
@@ -18,6 +21,15 @@ impl Catalogue {
     pub(crate) fn doubt(&self, mount: MountId, key: &Key) {
         self.versions.unlearn(mount, key);
         self.listings.forget_with(mount, key);
+    }
+
+    /// Who has pages of versions that have not been the current ones for a while need not be known.
+    pub(crate) fn forget_outdated(&self) {
+        for version in self.versions.take_outdated(forebay_runtime::now()) {
+            let segments = version.size.div_ceil(SEGMENT_BYTES).min(SEGMENTS_MAX) as u32;
+            let ids = (0..segments).map(|index| SegmentId::of(&version, index));
+            ids.for_each(|segment| self.cluster.whereabouts.forget_segment(segment));
+        }
     }
 
     /// An object was written here, and this is it.

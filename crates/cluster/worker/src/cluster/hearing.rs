@@ -8,6 +8,8 @@ use forebay_types::Validate;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::lease::counted;
+
 /// Whether this worker hears of what others write: they tell it, or wait until it has forgotten what it knew, as long as the
 /// coordinator's lease holds. Without, it asks shared storage at every open, and acknowledges no write: there may be workers
 /// that it has not told.
@@ -74,7 +76,7 @@ impl Hearing {
         }
         lease.number = number;
         if number.is_some() {
-            self.until.store(self.since_began(sent + lasts), Ordering::Release);
+            self.until.store(self.since_began(sent + counted(lasts)), Ordering::Release);
             drop(lease);
             self.hears.notify_waiters();
         }
@@ -119,7 +121,8 @@ mod tests {
         renew(now, None);
         assert!(!hearing.holds_at(now), "not everyone knows of it");
         renew(now, Some(1));
-        assert_eq!((hearing.holds_at(now + 4 * second), hearing.holds_at(now + 5 * second)), (true, false));
+        let for_tenths = |tenths: u32| hearing.holds_at(now + second * tenths / 10);
+        assert_eq!((for_tenths(47), for_tenths(48)), (true, false), "its clock may be a slow one");
         renew(now + 6 * second, Some(1));
         assert!(hearing.holds_at(now + 6 * second), "the coordinator took it for live, and whoever wrote waited");
         assert_eq!(forgot.get(), 1);

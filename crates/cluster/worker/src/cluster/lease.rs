@@ -9,6 +9,11 @@ use tokio::sync::Notify;
 /// Of a lease, the part that this worker does not count on: its clock may go slower than the coordinator's.
 const MARGIN: u32 = 20;
 
+/// So much of a lease is counted on.
+pub(super) fn counted(lasts: Duration) -> Duration {
+    lasts - lasts / MARGIN
+}
+
 /// The coordinator's word that this worker counts as live, by this process's own clock: shorter than the coordinator's, which counts from
 /// when it heard, not from when this worker spoke. A process that was stopped finds out when it looks.
 pub(crate) struct Lease {
@@ -37,7 +42,7 @@ impl Lease {
 
     /// A heartbeat that was sent at `sent` has been answered.
     pub(crate) fn renew(&self, sent: Instant, lasts: Duration) {
-        self.until.store(self.since_began(sent + lasts - lasts / MARGIN), Ordering::Release);
+        self.until.store(self.since_began(sent + counted(lasts)), Ordering::Release);
         self.renewed.notify_waiters();
     }
 

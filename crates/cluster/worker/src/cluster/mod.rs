@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_placement::holder;
+use forebay_placement::{holder, rank};
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo};
 use forebay_transport::{Address, Security};
 use forebay_types::{PageRun, RouteKey, SegmentId, WorkerId};
@@ -36,6 +36,8 @@ use whereabouts::Whereabouts;
 
 /// How long a request that names what is not known waits for a newer view before it is refused.
 const NEWS_WITHIN: Duration = Duration::from_millis(1500);
+/// Workers that clients ask for a key's version, as a rule: its home, and another one where that says nothing for a while.
+const HOMES: usize = 2;
 
 /// Who else is there, what reads are routed where, and whether this worker is told of everything.
 pub(crate) struct Cluster {
@@ -144,6 +146,14 @@ impl Cluster {
             }
             _ => None,
         }
+    }
+
+    /// The other workers that are asked for the version of a key.
+    pub(crate) fn other_homes(&self, route: RouteKey) -> Vec<WorkerInfo> {
+        let view = self.view.load();
+        let workers: Vec<_> = view.placeable().map(|worker| worker.id).collect();
+        let asked: Vec<_> = rank(route, &workers).into_iter().take(HOMES).filter(|worker| *worker != self.id).collect();
+        view.workers.iter().filter(|worker| asked.contains(&worker.id)).cloned().collect()
     }
 
     /// Another worker misses pages of a segment and will have them: who has missed some about there before, the last one first, and where there

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{ControlReply, ControlRequest};
-use forebay_runtime::{Defect, planted};
+use forebay_runtime::{Defect, planted, simulated};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, MountId, Result, WorkerId};
 use futures::FutureExt;
@@ -98,6 +98,7 @@ impl Cluster {
     /// The same where some hear more.
     pub(crate) async fn tell_some_more(&self, mount: MountId, message: Bytes, fuller: &Fuller) -> Result<()> {
         let telling = async {
+            simulated::lingers("tell", Duration::from_millis(300)).await;
             // By the view of a worker that hears: it names all who hear.
             self.hearing.hears().await;
             let others = self.others();

@@ -12,19 +12,21 @@ use crate::bounded::bounded;
 const SEGMENTS_MAX: usize = 65_536;
 /// Workers that are remembered of one: tasks are brought what they read where they run, so that parts of a segment are on several.
 const PLACES_MAX: usize = 4;
+/// Segments of which it is remembered that nobody has any.
+const NOWHERE_MAX: usize = 4_096;
 /// So long it stands that nobody had anything of a segment, unless somebody asks for it meanwhile.
 const NOBODY_FOR: Duration = Duration::from_secs(1);
 
 /// Who were the last to miss pages of a segment, and so have them by now: a worker that reads are not routed to asks their home before
 /// it fetches, and that one knows from then on where they are: those who have missed pages of the same blocks are named before others. A word that
 /// is wrong costs one question.
-pub(crate) struct Whereabouts(Mutex<LruCache<SegmentId, Seen>>);
+pub(crate) struct Whereabouts(Mutex<Seen>);
 
-enum Seen {
+struct Seen {
     /// The last one first; at least one.
-    At(Vec<Place>),
-    /// All that could be asked had nothing, at that time.
-    Nowhere(Instant),
+    at: LruCache<SegmentId, Vec<Place>>,
+    /// All that could be asked had nothing, at that time. None of these is in `at`.
+    nowhere: LruCache<SegmentId, Instant>,
 }
 
 /// A worker, and the blocks of which it has missed pages, or given some.
@@ -36,7 +38,7 @@ struct Place {
 
 impl Default for Whereabouts {
     fn default() -> Self {
-        Self(Mutex::new(bounded(SEGMENTS_MAX)))
+        Self(Mutex::new(Seen { at: bounded(SEGMENTS_MAX), nowhere: bounded(NOWHERE_MAX) }))
     }
 }
 
@@ -44,12 +46,13 @@ impl Whereabouts {
     /// A worker has some of these pages, or soon will.
     pub(crate) fn note(&self, segment: SegmentId, pages: PageRun, worker: WorkerId) {
         let mut seen = self.0.lock();
-        let mut places = if let Some(Seen::At(places)) = seen.pop(&segment) { places } else { Vec::with_capacity(1) };
+        seen.nowhere.pop(&segment);
+        let mut places = seen.at.pop(&segment).unwrap_or_else(|| Vec::with_capacity(1));
         let known = places.iter().position(|place| place.worker == worker).map_or(0, |at| places.remove(at).blocks);
         places.insert(0, Place { worker, blocks: known | blocks_of(pages) });
         places.truncate(PLACES_MAX);
         debug_assert!(places.iter().skip(1).all(|place| place.worker != worker), "{worker} is named once");
-        seen.put(segment, Seen::At(places));
+        seen.at.put(segment, places);
     }
 
     /// Who has pages of it, the last who asked first.
@@ -65,38 +68,42 @@ impl Whereabouts {
     /// A worker has some of it, and none of these pages: it is not named for them again before it says so.
     pub(crate) fn has_none(&self, segment: SegmentId, pages: PageRun, worker: WorkerId) {
         let mut seen = self.0.lock();
-        let Some(Seen::At(places)) = seen.peek_mut(&segment) else { return };
+        let Some(places) = seen.at.peek_mut(&segment) else { return };
         places.iter_mut().filter(|place| place.worker == worker).for_each(|place| place.blocks &= !blocks_of(pages));
     }
 
     fn those(&self, segment: SegmentId, are: impl Fn(&Place) -> bool) -> Vec<WorkerId> {
-        match self.0.lock().get(&segment) {
-            Some(Seen::At(places)) => places.iter().filter(|place| are(place)).map(|place| place.worker).collect(),
-            _ => Vec::new(),
-        }
+        let mut seen = self.0.lock();
+        let places = seen.at.get(&segment).into_iter().flatten();
+        places.filter(|place| are(place)).map(|place| place.worker).collect()
+    }
+
+    /// Nobody asks for it any more.
+    pub(crate) fn forget_segment(&self, segment: SegmentId) {
+        self.0.lock().at.pop(&segment);
     }
 
     /// A worker has nothing of it any more.
     pub(crate) fn forget(&self, segment: SegmentId, worker: WorkerId) {
         let mut seen = self.0.lock();
-        let Some(Seen::At(places)) = seen.peek_mut(&segment) else { return };
+        let Some(places) = seen.at.peek_mut(&segment) else { return };
         places.retain(|place| place.worker != worker);
         if places.is_empty() {
-            seen.pop(&segment);
+            seen.at.pop(&segment);
         }
     }
 
     /// Nobody that could be asked has anything of it, unless somebody was heard of meanwhile.
     pub(crate) fn nowhere(&self, segment: SegmentId) {
         let mut seen = self.0.lock();
-        if !matches!(seen.peek(&segment), Some(Seen::At(_))) {
-            seen.put(segment, Seen::Nowhere(forebay_runtime::now()));
+        if !seen.at.contains(&segment) {
+            seen.nowhere.put(segment, forebay_runtime::now());
         }
     }
 
     /// Whether that was found out a moment ago.
     pub(crate) fn is_nowhere(&self, segment: SegmentId) -> bool {
-        matches!(self.0.lock().peek(&segment), Some(Seen::Nowhere(at)) if at.elapsed() < NOBODY_FOR)
+        self.0.lock().nowhere.peek(&segment).is_some_and(|since| since.elapsed() < NOBODY_FOR)
     }
 }
 
@@ -133,10 +140,17 @@ mod tests {
         assert_eq!(whereabouts.of(segment), [5, 4, 2, 3].map(WorkerId), "the last ones, each once");
         whereabouts.forget(segment, WorkerId(2));
         assert_eq!(whereabouts.of(segment), [5, 4, 3].map(WorkerId));
+        whereabouts.forget_segment(segment);
+        assert!(whereabouts.of(segment).is_empty());
         for other in 0..2 * SEGMENTS_MAX as u128 {
             whereabouts.note(SegmentId(other), PAGES, WorkerId(1));
         }
-        assert_eq!(whereabouts.0.lock().len(), SEGMENTS_MAX);
+        assert_eq!(whereabouts.0.lock().at.len(), SEGMENTS_MAX);
+        for other in 0..2 * SEGMENTS_MAX as u128 {
+            whereabouts.nowhere(SegmentId(other));
+        }
+        let seen = whereabouts.0.lock();
+        assert_eq!((seen.at.len(), seen.nowhere.len()), (SEGMENTS_MAX, NOWHERE_MAX), "what stands for a second takes little");
     }
 
     #[test]

@@ -20,6 +20,8 @@ const PLANS_OF_MOUNT: usize = 16;
 /// Objects that wait for their checksum hold at most one in so many bytes of what there is for all mounts: one whose storage is slow leaves the
 /// others some.
 const UNJUDGED_SHARE: u64 = 2;
+/// A worker that is cut off takes one of so many parts of a bound at most.
+const CUT_OFF_PARTS_MIN: u64 = 20;
 
 /// The mounts of the view, each with its door to shared storage.
 pub(crate) struct Mounts {
@@ -268,12 +270,13 @@ impl Mounts {
         }
     }
 
-    /// Takes at most 5 % of each bound: the coordinator is out of reach and may give the rest to others by now.
-    pub(crate) fn shrink_shares(&self) {
+    /// Takes at most 5 % of each bound, and no more than all of so many workers may: the coordinator is out of reach, and may give the rest to
+    /// others by now.
+    pub(crate) fn shrink_shares(&self, workers: usize) {
         for door in self.all() {
             let Some(bound) = door.mount.options.bandwidth else { continue };
             let share = door.state.lock().share;
-            let most = (bound.bytes_per_sec() / 20).max(1);
+            let most = (bound.bytes_per_sec() / CUT_OFF_PARTS_MIN.max(workers as u64)).max(1);
             door.set_share(MountShare { bytes_per_sec: Some(share.bytes_per_sec.map_or(most, |now| now.min(most))), ..share });
         }
     }

@@ -1,6 +1,9 @@
 //! One flight from its beginning to the tier: from other workers that have its pages, and from shared storage.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use forebay_runtime::simulated;
 use forebay_shared_storage::Body;
 use forebay_types::ErrorKind;
 
@@ -29,6 +32,7 @@ pub(crate) enum Source {
 
 /// Carries out one flight.
 pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, source: Source) -> Landed {
+    simulated::lingers("fetch", Duration::from_millis(500)).await;
     let mut pour = Pour::new(means, flight, wanted);
     let mut carried = carry(flight, wanted, source, &mut pour).await;
     if matches!(&carried, Err(Stop::Failed(error)) if error.kind() == ErrorKind::Corrupt) {
@@ -48,6 +52,7 @@ pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, so
             if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Corrupt) {
                 // The version is not the current one any more: the next open must ask.
                 means.versions.forget_version(&wanted.segment.version);
+                means.elsewhere.outdated(&wanted.segment.version).await;
             }
             tracing::debug!(mount = %wanted.door.mount.name, key = %wanted.segment.version.key, %error, "fetch failed");
             Landed::Failed(error)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use forebay_protocol::{
     ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, PLANS_MAX, WindowReport, WorkerInfo,
 };
+use forebay_runtime::simulated;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -105,8 +106,11 @@ impl Membership {
             told = forebay_runtime::now();
             self.beat().await;
             // Off the thread that keeps the heartbeat.
-            let replicas = Arc::clone(&self.rooms.replicas);
-            self.rooms.background.spawn(async move { replicas.collect_garbage() });
+            let (replicas, catalogue) = (Arc::clone(&self.rooms.replicas), Arc::clone(&self.rooms.catalogue));
+            self.rooms.background.spawn(async move {
+                replicas.collect_garbage();
+                catalogue.forget_outdated();
+            });
             self.rooms.origin.claims.tidy();
         }
     }
@@ -114,6 +118,7 @@ impl Membership {
     /// One heartbeat. Without an answer everything goes on with the last view; shares of a bound that others may be
     /// given meanwhile shrink when the lease is over.
     pub(crate) async fn beat(&mut self) {
+        simulated::lingers("beat", Duration::from_secs(1)).await;
         match self.try_beat().await {
             Ok(()) => {
                 if self.failures > 0 {
@@ -128,8 +133,9 @@ impl Membership {
                 }
                 self.failures = self.failures.saturating_add(1);
                 self.line = None;
-                if forebay_runtime::now() >= self.leased_until && self.rooms.cluster.view().workers.len() > 1 {
-                    self.rooms.origin.mounts.shrink_shares();
+                let workers = self.rooms.cluster.view().workers.len();
+                if forebay_runtime::now() >= self.leased_until && workers > 1 {
+                    self.rooms.origin.mounts.shrink_shares(workers);
                 }
             }
         }

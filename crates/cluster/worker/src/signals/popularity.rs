@@ -19,6 +19,8 @@ use crate::segment::SegmentName;
 const COUNTED_MAX: usize = 256_000;
 /// Segments whose names and popularity are remembered at most; those read longest ago are forgotten first.
 const KNOWN_MAX: usize = 128_000;
+/// One that was not read for so many windows, after which nothing is left of its popularity, and of which nothing is here, is forgotten before.
+const FORGOTTEN_AFTER: u8 = 10;
 /// Bytes of a report at most, about; the least read segments are left out beyond.
 const REPORT_BYTES_MAX: usize = 8 << 20;
 /// Bytes of an entry of a report beside its texts, about.
@@ -107,6 +109,14 @@ struct Known {
     name: SegmentName,
     /// Operations a window, aged: half of what a window counted is left after the next one.
     popularity: f64,
+    /// Windows that have ended since it was read, or was seen to be here.
+    unread: u8,
+}
+
+impl Known {
+    fn new(name: SegmentName) -> Self {
+        Self { name, popularity: 0.0, unread: 0 }
+    }
 }
 
 impl Default for Shard {
@@ -117,6 +127,18 @@ impl Default for Shard {
 }
 
 impl Shard {
+    /// Forgets what was not read for long and is not here; those are counted on that are.
+    fn forget_unread(&mut self, held_bytes: impl Fn(SegmentId) -> u64) {
+        let mut gone = Vec::new();
+        for (segment, known) in self.known.iter_mut().filter(|(_, known)| known.unread >= FORGOTTEN_AFTER) {
+            if held_bytes(*segment) > 0 { known.unread = 0 } else { gone.push(*segment) }
+        }
+        for segment in gone {
+            self.known.pop(&segment);
+        }
+        debug_assert!(self.known.iter().all(|(_, known)| known.unread < FORGOTTEN_AFTER), "the rest was read, or is here");
+    }
+
     /// Makes room by half of the segments.
     fn leave_least_out(&mut self) {
         let mut operations: Vec<f64> = self.tallies.values().map(|tally| tally.operations).collect();
@@ -146,9 +168,8 @@ impl Popularity {
     /// Remembers which segment an id is of, so that it can be reported.
     pub(crate) fn learn(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
         let mut shard = self.shard(segment).lock();
-        shard
-            .known
-            .get_or_insert_mut(segment, || Known { name: SegmentName { version: version.clone(), index }, popularity: 0.0 });
+        let known = shard.known.get_or_insert_mut(segment, || Known::new(SegmentName { version: version.clone(), index }));
+        known.unread = 0;
     }
 
     /// A read of a segment begins.
@@ -206,16 +227,21 @@ impl Popularity {
             let mut shard = shard.lock();
             shard.seen.clear();
             report.reads_left_out = report.reads_left_out.saturating_add(std::mem::take(&mut shard.left_out));
-            shard.known.iter_mut().for_each(|(_, known)| known.popularity /= 2.0);
+            for (_, known) in shard.known.iter_mut() {
+                known.popularity /= 2.0;
+                known.unread = known.unread.saturating_add(1);
+            }
             for (segment, tally) in std::mem::take(&mut shard.tallies) {
                 let Some(known) = shard.known.get_mut(&segment) else {
                     report.reads_left_out = report.reads_left_out.saturating_add(tally.reads);
                     continue;
                 };
                 known.popularity += tally.operations;
+                known.unread = 0;
                 read.insert(segment);
                 report.uses.push(entry(&known.name, tally, held_bytes(segment)));
             }
+            shard.forget_unread(&held_bytes);
         }
         let unread = also.into_iter().filter(|(segment, _)| !read.contains(segment));
         report.uses.extend(unread.map(|(segment, name)| entry(&name, Tally::default(), held_bytes(segment))));
@@ -279,116 +305,4 @@ fn cut(report: &mut WindowReport) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use forebay_types::VersionTag;
-
-    fn version(number: u64) -> ObjectVersion {
-        ObjectVersion { mount: MountId(1), key: Key::new(format!("k{number}")).unwrap(), tag: VersionTag::etag("\"t\""), size: 9 }
-    }
-
-    fn counts() -> (Popularity, SegmentId, SegmentName) {
-        let version = version(0);
-        let (counts, segment) = (Popularity::new(), SegmentId::of(&version, 0));
-        counts.learn(segment, &version, 0);
-        (counts, segment, SegmentName { version, index: 0 })
-    }
-
-    #[test]
-    fn an_operation_counts_once_a_window() {
-        let (counts, segment, _) = counts();
-        for operation in [1, 1, 2] {
-            counts.read(OperationId(operation), segment, 1, 100, Duration::from_micros(5));
-        }
-        let report = counts.report(7, vec![], |_| 50);
-        let use_ = &report.uses[0];
-        assert_eq!((report.window, use_.operations, use_.reads, use_.bytes, use_.held_bytes), (7, 2, 3, 300, 50));
-        assert_eq!(use_.service, Duration::from_micros(15));
-        counts.read(OperationId(1), segment, 1, 100, Duration::ZERO);
-        assert_eq!(counts.report(8, vec![], |_| 0).uses[0].operations, 1, "the next window counts anew");
-        assert_eq!(counts.known()[0].2, 2.0, "1 and half of 2");
-    }
-
-    #[test]
-    fn the_most_reads_under_way_at_once_are_reported() {
-        let (counts, segment, _) = counts();
-        let read = || counts.read(OperationId(1), segment, 1, 1, Duration::ZERO);
-        let first: Vec<_> = (0..3).map(|_| counts.enter(segment)).collect();
-        read();
-        drop(first);
-        let one = counts.enter(segment);
-        read();
-        assert_eq!(counts.report(1, vec![], |_| 0).uses[0].peak, 3);
-        read();
-        assert_eq!(counts.report(2, vec![], |_| 0).uses[0].peak, 1, "one is under way still");
-        drop(one);
-        assert!(counts.shards.iter().all(|shard| shard.lock().under_way.is_empty()));
-    }
-
-    #[test]
-    fn what_one_operation_reads_of_a_table_names_its_root() {
-        let counts = Popularity::new();
-        let at = |key: &str| ObjectVersion { key: Key::new(key).unwrap(), ..version(0) };
-        for (operation, key) in [(1, "t/2024/01/a"), (1, "t/2025/01/a"), (2, "u/a"), (3, "v/a")] {
-            let version = at(key);
-            let segment = SegmentId::of(&version, 0);
-            counts.learn(segment, &version, 0);
-            counts.read(OperationId(operation), segment, 1, 1, Duration::ZERO);
-        }
-        assert_eq!(counts.report(1, vec![], |_| 0).roots, [(MountId(1), "t".to_string())]);
-        assert!(counts.report(2, vec![], |_| 0).roots.is_empty());
-    }
-
-    #[test]
-    fn replicas_that_nobody_reads_are_reported_too() {
-        let (counts, segment, name) = counts();
-        let report = counts.report(1, vec![(segment, name.clone())], |_| 9);
-        assert_eq!((report.uses.len(), report.uses[0].operations, report.uses[0].held_bytes), (1, 0, 9));
-        counts.read(OperationId(1), segment, 1, 9, Duration::ZERO);
-        assert_eq!(counts.report(2, vec![(segment, name)], |_| 9).uses.len(), 1);
-    }
-
-    #[test]
-    fn counts_do_not_saturate() {
-        for (a_second, segments) in [(1, 1), (208, 1), (4000, 1), (20_000, 1), (20_000, 50)] {
-            let counts = Popularity::new();
-            let versions: Vec<_> = (0..segments).map(version).collect();
-            for version in &versions {
-                counts.learn(SegmentId::of(version, 0), version, 0);
-            }
-            let operations = a_second * 60;
-            for operation in 0..operations {
-                // An operation reads a segment more than once.
-                for _ in 0..2 {
-                    let segment = SegmentId::of(&versions[(operation % segments) as usize], 0);
-                    counts.read(OperationId(operation), segment, 1, 10, Duration::ZERO);
-                }
-            }
-            let report = counts.report(1, vec![], |_| 0);
-            assert_eq!(report.reads_left_out, 0);
-            for entry in report.uses {
-                let error = f64::from(entry.operations) / (operations / segments) as f64 - 1.0;
-                assert!(error.abs() < 0.05, "{} of {operations} over {segments}", entry.operations);
-                assert_eq!(entry.reads, 2 * operations / segments);
-            }
-        }
-    }
-
-    #[test]
-    fn a_window_of_too_many_segments_keeps_those_that_are_read_most() {
-        let (counts, often, _) = counts();
-        for number in 0..2 * COUNTED_MAX as u64 {
-            let once = SegmentId(u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
-            counts.read(OperationId(number), once, 1, 1, Duration::ZERO);
-            if number % 100 == 0 {
-                counts.read(OperationId(number), often, 1, 1, Duration::ZERO);
-            }
-        }
-        let kept: usize = counts.shards.iter().map(|shard| shard.lock().tallies.len()).sum();
-        assert!(kept <= COUNTED_MAX, "{kept}");
-        let report = counts.report(1, vec![], |_| 0);
-        let counted = f64::from(report.uses[0].operations) / (2.0 * COUNTED_MAX as f64 / 100.0);
-        assert!((0.95..1.05).contains(&counted), "{counted}");
-        assert!(report.reads_left_out > 0);
-    }
-}
+mod tests;

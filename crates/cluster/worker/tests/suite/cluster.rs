@@ -1,17 +1,20 @@
 //! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
 use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
+use forebay_placement::holder;
 use forebay_protocol::{
     AdminRequest, CAME_BYTES_MAX, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PeerRequest, PutCondition,
     WorkerState, decode,
 };
 use forebay_transport::Security;
 use forebay_types::{
-    BitRate, ErrorKind, Key, MountOptions, ObjectInfo, ObjectVersion, OperationId, SegmentId, Standing, Validate, VersionTag,
+    BitRate, ErrorKind, Key, MountOptions, ObjectInfo, ObjectVersion, OperationId, RouteKey, SegmentId, Standing, Validate,
+    VersionTag,
 };
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_worker, until};
@@ -40,6 +43,45 @@ async fn peers_hear_of_writes_before_the_writer_does() {
     };
     let live = status.workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
     assert_eq!(live, 1, "a worker that stops leaves");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_home_of_a_key_hears_from_who_has_seen_it_that_a_version_is_gone() {
+    let options = MountOptions { validate: Validate::Immutable, ..Default::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 16 << 20);
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
+    let ids = [bed.worker().id(), second.id()];
+    let clients = [bed.client().await, Client::connect(&second.address(), bed.mount.id).await];
+    let number = AtomicUsize::new(0);
+    for key in ["a", "b", "c", "d"] {
+        let home = holder(RouteKey::of(bed.mount.id, &Key::new(key).unwrap(), 0), &ids);
+        let (home, other) = if home == Some(ids[0]) { (&clients[0], &clients[1]) } else { (&clients[1], &clients[0]) };
+        let overwrite = || bed.s3.put("lake", key, number.fetch_add(1, Relaxed).to_string().as_bytes()).unwrap();
+        // The first worker has to know of the second.
+        until("the next open asks, within the rule", async || {
+            overwrite();
+            let old = home.version(key).await;
+            overwrite();
+            // As long as it does not hear of writes it asks each time.
+            if home.version(key).await != old {
+                return false;
+            }
+            assert_eq!(other.read(&old, 0, 1).await.unwrap_err().kind(), ErrorKind::Conflict);
+            home.version(key).await != old
+        })
+        .await;
+        let never = ObjectVersion { tag: VersionTag::etag("never"), ..home.version(key).await };
+        until("who reads versions that never were makes the home ask once", async || {
+            other.read(&never, 0, 1).await.unwrap_err();
+            home.version(key).await;
+            other.read(&never, 0, 1).await.unwrap_err();
+            let asked = bed.s3.counters().requests();
+            home.version(key).await;
+            bed.s3.counters().requests() == asked
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -37,3 +37,15 @@ async fn what_was_dropped_is_no_database() {
     drop(memory);
     assert_eq!(Metadata::open(&url).await.map(|_| ()).unwrap_err().kind(), ErrorKind::Invalid);
 }
+
+#[tokio::test]
+async fn one_that_is_away_answers_nobody_and_has_what_it_had() {
+    let memory = Memory::new();
+    let metadata = Metadata::open(memory.url()).await.unwrap();
+    metadata.put_checkpoint("members", 7, b"all").await.unwrap();
+    memory.set_away(true);
+    assert_eq!(metadata.put_checkpoint("members", 8, b"none").await.unwrap_err().kind(), ErrorKind::Retry);
+    assert_eq!(metadata.acquire_epoch().await.unwrap_err().kind(), ErrorKind::Retry);
+    memory.set_away(false);
+    assert_eq!(metadata.checkpoint("members").await.unwrap(), Some((7, b"all".to_vec())));
+}

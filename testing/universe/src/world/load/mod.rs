@@ -5,6 +5,7 @@ mod outlaws;
 mod records;
 mod resident;
 mod sets;
+mod trespass;
 mod tree;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use bytes::Bytes;
 use forebay_client::{AdminRequest, Client};
 use forebay_oracle::Promise;
 use forebay_oracle::contents::{self, RANGE_BYTES_MIN};
@@ -19,8 +21,8 @@ use forebay_oracle::history::{Door, What};
 use forebay_oracle::load::nodes::{self, Member};
 use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, answered, objects, of_client, pause};
 use forebay_runtime::time::{sleep, timeout};
-use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
-use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountOptions, Validate};
+use forebay_shared_storage::{Class, Get, GetRange, PutCondition, Storage, StorageSettings};
+use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountOptions, Result, Validate};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -36,13 +38,17 @@ const OWN: Range<u32> = contents::SMALL..contents::SMALL + 6;
 const SHARED: Range<u32> = OWN.end..OWN.end + 2;
 /// Objects that are written once, so that a disk has the version that is read when its worker starts again; one of each mount.
 const STILL: Range<u32> = SHARED.end..SHARED.end + 2;
-const ALL: Range<u32> = OWN.start..STILL.end;
+/// Objects that are written past Forebay; one of each mount.
+const OUTSIDE: Range<u32> = STILL.end..STILL.end + 2;
+const ALL: Range<u32> = OWN.start..OUTSIDE.end;
 /// Versions of these are written so often, and by all within so long.
 const MEET_EVERY: Duration = Duration::from_secs(2);
 const MEET_WITHIN: Duration = Duration::from_millis(20);
 const MOUNTS: [&str; 2] = ["fresh", "aging"];
 /// So long that who does not hear of a write does not find out by itself.
 const TTL: Duration = Duration::from_secs(60);
+/// The same by a clock that is slow.
+const OLDER_US: u64 = 66_000_000;
 /// Bytes a second from the store, a mount.
 pub(super) const BOUND_BYTES: u64 = 1 << 20;
 const READERS: usize = 2;
@@ -82,6 +88,9 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     for key in SHARED {
         tasks.push(forebay_runtime::spawn(meets(client.clone(), Arc::clone(&course), key, number, draw(&mut chance))));
     }
+    for key in OUTSIDE.filter(|_| number == 0) {
+        tasks.push(forebay_runtime::spawn(writes_past(past.clone(), Arc::clone(&course), key, draw(&mut chance))));
+    }
     for _ in 0..READERS {
         tasks.push(forebay_runtime::spawn(reads(client.clone(), past.clone(), Arc::clone(&course), draw(&mut chance))));
     }
@@ -93,6 +102,8 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(async move { member.run(&course.calls, chance).await }));
     }
     tasks.push(forebay_runtime::spawn(outlaws::reaches_far(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
+    let trespassing = trespass::trespasses(client.clone(), Arc::clone(&course), number, draw(&mut chance));
+    tasks.push(forebay_runtime::spawn(trespassing));
     tasks.push(forebay_runtime::spawn(outlaws::forges(Arc::clone(&course), number, draw(&mut chance))));
     if number == 0 {
         tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
@@ -162,7 +173,11 @@ fn mount_of(key: u32) -> &'static str {
 
 /// What readers of an object are promised by its mount.
 pub(super) fn promise(key: u32) -> Promise {
-    if mount_of(key) == MOUNTS[0] { Promise::InOrder } else { Promise::SinceAcknowledged }
+    match mount_of(key) == MOUNTS[0] {
+        true => Promise::InOrder,
+        false if OUTSIDE.contains(&key) => Promise::Within(OLDER_US),
+        false => Promise::SinceAcknowledged,
+    }
 }
 
 fn path(key: u32) -> ForebayPath {
@@ -232,6 +247,25 @@ fn past() -> Past {
         let mount = Mount { id: forebay_types::MountId(1), name: name.parse().expect("a name"), url, options };
         Storage::open(&mount, StorageSettings::default()).expect("the store wants no credentials")
     })
+}
+
+/// Writes an object past Forebay, which is told nothing of it.
+async fn writes_past(past: Past, course: Arc<Course>, key: u32, mut chance: StdRng) {
+    let mut version = 1;
+    while course.calls.goes_on() {
+        pause(&mut chance, course.paced(WRITE_PAUSE)).await;
+        version += 1;
+        let begin_us = course.calls.recorder.now_us();
+        let written = answered(put_past(&past, key, contents::bytes(key, version))).await;
+        let write = What::Write { key, version, etag: written.clone().ok() };
+        course.calls.recorder.add(begin_us, Door::Store, write, written.err());
+    }
+}
+
+async fn put_past(past: &Past, key: u32, body: Bytes) -> Result<String> {
+    let storage = &past[key as usize % MOUNTS.len()];
+    let info = storage.put(&Key::new(format!("objects/{key}"))?, vec![body], PutCondition::Any).await?;
+    Ok(objects::tag(info.version.tag.as_str()))
 }
 
 /// Reads all of an object past Forebay.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_nodes::{Carton, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{ClusterView, ControlReply, MemberRequest, NodeReply, PeerCall, PeerOp, Raw};
+use forebay_runtime::simulated;
 use forebay_transport::{Address, Connection, Response, Security};
 use forebay_types::{ErrorKind, WorkerId};
 
@@ -80,6 +81,7 @@ impl Nodes {
                 }
             }
             self.say(to, new, PeerOp::TakeOverEnd, None).await?;
+            simulated::lingers("handover", Duration::from_millis(300)).await;
             Ok(new)
         };
         sent.await.map_err(|error| (error, true))

@@ -9,12 +9,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_types::{PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
+use forebay_protocol::DataRequest;
+use forebay_runtime::simulated;
+use forebay_types::{Key, MountId, ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
+use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub(super) use gaps::{Part, with_gaps};
 
+use crate::bounded::bounded;
 use crate::cluster::{Cluster, Shared};
 use crate::segment::Segment;
 
@@ -30,6 +34,10 @@ const AWAY_FOR: Duration = Duration::from_secs(3);
 const ASKING_MAX: usize = 64;
 /// So long after it has joined, a worker asks those who were the homes of its keys before.
 const NEW_FOR: Duration = Duration::from_secs(600);
+/// So long the home of a key is not told again that a version is gone: it would ask the store each time that somebody reads one that never was.
+const TOLD_FOR: Duration = Duration::from_secs(1);
+/// Keys of which that is remembered.
+const TOLD_MAX: usize = 1_024;
 
 /// Pages that a worker gave: whole ones, but for the segment's last.
 pub(crate) type Given = (PageRun, Bytes);
@@ -40,19 +48,24 @@ pub(crate) struct Elsewhere {
     cluster: Arc<Cluster>,
     asking: Semaphore,
     away: Mutex<HashMap<WorkerId, Instant>>,
+    /// Keys whose homes have heard that a version is gone, and when.
+    told: Mutex<LruCache<(MountId, Key), Instant>>,
     began: Instant,
 }
 
 impl Elsewhere {
     pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
-        let (asking, away) = (Semaphore::new(ASKING_MAX), Mutex::default());
-        Self { cluster, asking, away, began: forebay_runtime::now() }
+        let (asking, away, told) = (Semaphore::new(ASKING_MAX), Mutex::default(), Mutex::new(bounded(TOLD_MAX)));
+        Self { cluster, asking, away, told, began: forebay_runtime::now() }
     }
 
     /// What other workers have of `run`, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
     /// hashing or by its own word; where all of that says that it would be here, this costs nothing.
     pub(crate) async fn ask(&self, segment: &Segment, run: PageRun) -> Heard {
         let (whereabouts, mut heard) = (&self.cluster.whereabouts, Heard::default());
+        if simulated::happens("peers-not-asked") {
+            return heard;
+        }
         let asked = self.candidates(segment, run);
         if !asked.is_empty()
             && !whereabouts.is_nowhere(segment.id)
@@ -115,6 +128,21 @@ impl Elsewhere {
         }
         // Who was not asked may have some.
         is_held || began.elapsed() >= patience
+    }
+
+    /// A version is not the current one any more: the home of its key, which says what is, hears of it before anybody asks there again.
+    pub(super) async fn outdated(&self, version: &ObjectVersion) {
+        let name = (version.mount, version.key.clone());
+        let is_told = self.told.lock().peek(&name).is_some_and(|told| told.elapsed() < TOLD_FOR);
+        if is_told {
+            return;
+        }
+        let homes = self.cluster.other_homes(RouteKey::of(version.mount, &version.key, 0));
+        debug_assert!(homes.iter().all(|home| home.id != self.cluster.id), "others hear of it, and nobody tells himself");
+        let changed = DataRequest::Changed { mount: version.mount, key: version.key.clone(), info: None };
+        self.cluster.peers.tell(&homes, &changed).await;
+        // Only now: who sees it meanwhile waits until they have heard, too.
+        self.told.lock().put(name, forebay_runtime::now());
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {

@@ -71,10 +71,12 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
     mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
     let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
     assert_eq!((share(1), share(2)), (Some(700_000), None));
-    mounts.shrink_shares();
+    mounts.shrink_shares(20);
     assert_eq!((share(1), share(2)), (Some(50_000), None));
-    mounts.shrink_shares();
+    mounts.shrink_shares(2);
     assert_eq!(share(1), Some(50_000));
+    mounts.shrink_shares(100);
+    assert_eq!(share(1), Some(10_000), "where all are cut off from a coordinator that is gone, they keep the bound together");
 }
 
 #[tokio::test]
