@@ -13,8 +13,7 @@ use futures::future::{join_all, try_join_all};
 use serde_json::{Map, Value as Json, json};
 
 use crate::Shards;
-use crate::ask::{Call as UnderWay, is_final};
-use crate::choose::Ended;
+use crate::ask::{Call as UnderWay, ended, is_final};
 use crate::follow::at_present;
 
 /// A record with what it takes to change it only if nobody else has.
@@ -179,7 +178,7 @@ impl Shards {
             let asked = self.ask_to_change(worker, call.shard, call.id, lines.clone(), within);
             async move {
                 let answer = asked.await;
-                if answer.as_ref().is_err_and(|error| !is_final(error)) {
+                if answer.as_ref().is_err_and(|error| !is_final(error) && !error.is_here_alone()) {
                     is_unsure.store(true, Relaxed);
                 }
                 answer
@@ -191,8 +190,8 @@ impl Shards {
     async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
         let mut under_way = UnderWay::begin(self, shard, worker);
         let answer = self.client.shards().change(worker, &self.id, shard as u32, call, lines, within).await;
-        if answer.as_ref().is_err_and(|error| !is_final(error)) {
-            under_way.ended = Ended::Failed;
+        if let Err(error) = &answer {
+            under_way.ended = ended(error);
         }
         answer
     }

@@ -11,6 +11,8 @@ use forebay_types::WorkerId;
 const KEEP: f64 = 0.8;
 /// How long a worker that did not answer is asked last.
 const AWAY_FOR: Duration = Duration::from_secs(3);
+/// How long one is asked last for a shard that it has no room for, which its operator or a merge may change.
+const UNABLE_FOR: Duration = Duration::from_secs(60);
 
 /// What is known of workers, for one dataset.
 #[derive(Default)]
@@ -31,6 +33,8 @@ pub(crate) enum Ended {
     Answered(u32),
     /// The worker could not answer, or was not reached.
     Failed,
+    /// The worker has no room for the shard, and for others it may have.
+    Unable,
     /// The asker went away, or the question was at fault: that says nothing about the worker.
     GivenUp,
 }
@@ -44,6 +48,8 @@ struct Standing {
     told: u32,
     /// Seconds that a call takes when none waits before it, aged; none before the first answer.
     seconds: Option<f64>,
+    /// Until when it is asked last, since it has no room for the shard.
+    unable_until: Option<Instant>,
 }
 
 impl Standing {
@@ -63,17 +69,18 @@ impl Workers {
     }
 
     /// The holders of a shard in the order in which they are asked: of the first `replicas` of them, which keep the shard, the one that
-    /// is chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer comes last.
+    /// is chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer, or has no room for it,
+    /// comes last.
     pub(crate) fn order(&self, shard: usize, holders: &[WorkerId], replicas: usize, chance: u64, now: Instant) -> Vec<WorkerId> {
         let replicas = &holders[..replicas.min(holders.len())];
-        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !self.is_away(*worker, now)).collect();
+        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !self.is_away(shard, *worker, now)).collect();
         let mut candidates: Vec<Candidate> = near.iter().map(|worker| self.of(shard, *worker).candidate()).collect();
         let mut order = Vec::with_capacity(holders.len());
         while let Some(at) = choose(&candidates, chance) {
             candidates.remove(at);
             order.push(near.remove(at));
         }
-        for worker in holders.iter().filter(|worker| !self.is_away(**worker, now)).chain(holders) {
+        for worker in holders.iter().filter(|worker| !self.is_away(shard, **worker, now)).chain(holders) {
             if !order.contains(worker) {
                 order.push(*worker);
             }
@@ -83,9 +90,9 @@ impl Workers {
     }
 
     /// The holders in their own order: who changes a shard asks the first of them, so that changes meet in one place. Who did not
-    /// answer comes last.
-    pub(crate) fn in_rank(&self, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
-        let (away, near): (Vec<WorkerId>, Vec<_>) = holders.iter().partition(|worker| self.is_away(**worker, now));
+    /// answer, or has no room for it, comes last.
+    pub(crate) fn in_rank(&self, shard: usize, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
+        let (away, near): (Vec<WorkerId>, Vec<_>) = holders.iter().partition(|worker| self.is_away(shard, **worker, now));
         let order: Vec<WorkerId> = near.into_iter().chain(away).collect();
         debug_assert_eq!(order.len(), holders.len(), "each holder is asked once");
         order
@@ -101,6 +108,10 @@ impl Workers {
         standing.asked -= 1;
         let queue = match ended {
             Ended::GivenUp => return,
+            Ended::Unable => {
+                standing.unable_until = Some(now + UNABLE_FOR);
+                return;
+            }
             Ended::Failed => {
                 self.away.insert(worker, now + AWAY_FOR);
                 return;
@@ -113,8 +124,9 @@ impl Workers {
         self.away.remove(&worker);
     }
 
-    fn is_away(&self, worker: WorkerId, now: Instant) -> bool {
-        self.away.get(&worker).is_some_and(|until| now < *until)
+    fn is_away(&self, shard: usize, worker: WorkerId, now: Instant) -> bool {
+        let unable_until = self.of(shard, worker).unable_until;
+        self.away.get(&worker).copied().into_iter().chain(unable_until).any(|until| now < until)
     }
 
     fn of(&self, shard: usize, worker: WorkerId) -> Standing {
@@ -175,8 +187,19 @@ mod tests {
         workers.end(0, A, Duration::from_millis(1), Ended::Failed, now);
         assert_eq!(workers.order(0, &[A, B, C], 3, 0, now), [B, C, A]);
         assert_eq!(workers.order(0, &[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
-        assert_eq!(workers.in_rank(&[A, B, C], now), [B, C, A]);
-        assert_eq!(workers.in_rank(&[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now), [B, C, A]);
+        assert_eq!(workers.in_rank(0, &[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
+    }
+
+    #[test]
+    fn who_has_no_room_for_a_shard_is_asked_last_for_that_one_alone() {
+        let (mut workers, now) = (Workers::default(), forebay_runtime::now());
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::Unable, now);
+        assert_eq!(workers.order(0, &[A, B, C], 2, 0, now), [B, C, A], "also behind who would have to bring it");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now), [B, C, A]);
+        assert_eq!(workers.in_rank(1, &[A, B, C], now), [A, B, C], "another shard may be smaller");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now + UNABLE_FOR), [A, B, C], "it is asked again at times");
     }
 
     #[test]

@@ -154,4 +154,9 @@ pub enum DataReply {
         /// As in `Failed`.
         message: String,
     },
+    /// As `Failed` with `Invalid`, of this worker alone: another one may do it.
+    Elsewhere {
+        /// As in `Failed`.
+        message: String,
+    },
 }

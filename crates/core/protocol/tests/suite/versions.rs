@@ -341,6 +341,17 @@ fn that_something_was_tried_in_vain_is_told_to_who_knows_that_kind() {
 }
 
 #[test]
+fn that_another_worker_may_do_it_is_told_to_who_knows_that_kind() {
+    let no_room = Error::invalid("the shard takes 2 GiB").here_alone().context("/lake/orders.shards");
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&no_room)))).unwrap();
+    let heard = |version| told(version).or_error().unwrap_err();
+    assert!([8, 9].into_iter().all(|version| heard(version).kind() == ErrorKind::Invalid));
+    assert!([8, 9].into_iter().all(|version| heard(version).message() == no_room.message()));
+    assert!(heard(9).is_here_alone() && !heard(8).is_here_alone());
+    assert!(!DataReply::failed(&Error::invalid("no such column")).or_error().unwrap_err().is_here_alone());
+}
+
+#[test]
 fn what_is_said_to_several_is_written_for_each() {
     for version in [PROTOCOL_VERSION_OLDEST, PROTOCOL_VERSION] {
         for request in samples::peer_requests() {

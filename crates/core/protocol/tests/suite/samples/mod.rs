@@ -166,6 +166,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
         DataReply::Kept(Some(Kept { end: 1 << 40, is_closed: true, bytes: vec![1, 300] })),
         DataReply::InVain { message: "/lake/a: 9 tries".into() },
+        DataReply::Elsewhere { message: "/lake/a: no room".into() },
     ]
 }
 
