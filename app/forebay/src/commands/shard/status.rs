@@ -33,6 +33,9 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     if let Some(orders) = orders::words(shards.orders()) {
         output.line(&orders)?;
     }
+    if let Some(next) = &shards.dataset().next {
+        output.line(&announced(next.shards.len()))?;
+    }
     follows.iter().flat_map(refresh::words).try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
@@ -45,6 +48,11 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     }
     claims.try_for_each(|line| output.line(&line))?;
     output.finish()
+}
+
+/// That there are to be other shards, in words.
+fn announced(shards: usize) -> String {
+    format!("about to have {shards} shards: where nobody works on it, `forebay shard reshard --shards {shards}` again ends it")
 }
 
 /// Who writes a shard, in words.
@@ -90,6 +98,12 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_that_are_announced_are_told_with_how_that_ends() {
+        let said = announced(16);
+        assert!(said.starts_with("about to have 16 shards") && said.contains("reshard --shards 16` again"), "{said}");
+    }
 
     #[test]
     fn a_size_is_a_part_of_an_input_that_is_large_enough_for_one() {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, DatasetPin, LogObject, LogPlace, LoggedCall, Tail, moved_call};
-use forebay_shards::{Cut, ReshardTo, Shards};
+use forebay_shards::{Cut, ReshardStep, ReshardTo, Shards};
 use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
@@ -184,6 +184,17 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
         model.change(&announced, 3).await;
         model.compare_all(&after, &what).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_gives_it_again_makes_nothing_anew_that_is_announced() {
+    let bed = Bed::start(1).await;
+    let before = bed.create(NAME, 2, vec![0.5]).await;
+    announce(&bed, &before, 3, &mut Model::of(&bed)).await;
+    let (scratch, steps) = (bed.folder().join("scratch"), std::sync::Mutex::new(Vec::new()));
+    let progress = |step| steps.lock().unwrap().push(step);
+    let done = forebay_shards::reshard(&bed.client, &path(NAME), ReshardTo::Shards(3), &scratch, progress).await.unwrap();
+    assert_eq!((done.dataset().shards.len(), steps.lock().unwrap().clone()), (3, vec![ReshardStep::Switching]));
 }
 
 pub fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
