@@ -24,7 +24,7 @@ const PAGE: u32 = 1000;
 /// How the dataset stands when it ended early, and what becomes of that when it is given again.
 const AS_BEFORE: &str = "the dataset has the shards that it had, and this begins anew when it is given again";
 const STORED: &str = "the new shards are stored, and this sees when it is given again whether the dataset is about to have them";
-const ANNOUNCED: &str = "the new shards are announced, and take over when this is given again or a record is changed";
+const ANNOUNCED: &str = "the new shards are announced, and take over when this is given again, or with the next merge";
 
 /// How many shards a dataset is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
