@@ -76,10 +76,11 @@ impl Shards {
                     }
                 }
             }
-            if failed.is_in_vain() || forebay_runtime::now() + pause >= deadline {
+            let wait = pause.max(failed.after()).min(PAUSE_MAX);
+            if failed.is_in_vain() || forebay_runtime::now() + wait >= deadline {
                 return Err(failed.into_error(true).context(&self.path));
             }
-            forebay_runtime::time::sleep(pause).await;
+            forebay_runtime::time::sleep(wait).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -137,9 +138,10 @@ pub(crate) fn is_final(error: &Error) -> bool {
 /// What an error says of the worker that answered with it.
 pub(crate) fn ended(error: &Error) -> Ended {
     match error.is_here_alone() {
-        true => Ended::Unable,
-        false if is_final(error) => Ended::GivenUp,
-        false => Ended::Failed,
+        // A worker that only lacks what was before its time has room.
+        true if error.kind() == ErrorKind::Invalid => Ended::Unable,
+        false if !is_final(error) => Ended::Failed,
+        _ => Ended::GivenUp,
     }
 }
 
@@ -163,6 +165,11 @@ impl Failed {
     /// Whether none of those that were asked will ever do it.
     fn is_in_vain(&self) -> bool {
         self.later.is_none() && self.never.is_some()
+    }
+
+    /// When it makes sense to ask again, where the last one said so.
+    fn after(&self) -> Duration {
+        self.later.as_ref().and_then(Error::retry_after).unwrap_or_default()
     }
 
     /// The end of it: that it can't be done only where all were asked and none can.
@@ -235,8 +242,19 @@ mod tests {
     }
 
     #[test]
+    fn it_is_asked_again_when_a_worker_said_so() {
+        let mut failed = Failed::default();
+        assert_eq!(failed.after(), Duration::ZERO);
+        failed.add(Error::retry("many wait").after(Duration::from_millis(300)));
+        assert_eq!(failed.after(), Duration::from_millis(300));
+        failed.add(Error::retry("away"));
+        assert_eq!(failed.after(), Duration::ZERO, "that one may be back at once");
+    }
+
+    #[test]
     fn who_has_no_room_for_a_shard_is_not_away_for_others() {
         assert_eq!(ended(&Error::invalid("no room").here_alone()), Ended::Unable);
-        assert_eq!([Error::invalid("no"), Error::retry("away")].map(|error| ended(&error)), [Ended::GivenUp, Ended::Failed]);
+        let others = [Error::retry("who knows").here_alone(), Error::invalid("no"), Error::retry("away")];
+        assert_eq!(others.map(|error| ended(&error)), [Ended::GivenUp, Ended::GivenUp, Ended::Failed]);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Workers {
     /// Who holds each shard, in order, by the view with this epoch and version.
     holders: HashMap<usize, Arc<[WorkerId]>>,
     of_view: (u64, u64),
+    /// The largest number of an object of each shard's log that is known to be there.
+    logged: HashMap<usize, u64>,
 }
 
 /// How a call has ended.
@@ -124,6 +126,17 @@ impl Workers {
         self.away.remove(&worker);
     }
 
+    /// An object of a shard's log is there.
+    pub(crate) fn saw_logged(&mut self, shard: usize, number: u64) {
+        let known = self.logged.entry(shard).or_default();
+        *known = number.max(*known);
+    }
+
+    /// The largest number of one that is known to be there; 0 where none is.
+    pub(crate) fn logged(&self, shard: usize) -> u64 {
+        self.logged.get(&shard).copied().unwrap_or(0)
+    }
+
     fn is_away(&self, shard: usize, worker: WorkerId, now: Instant) -> bool {
         let unable_until = self.of(shard, worker).unable_until;
         self.away.get(&worker).copied().into_iter().chain(unable_until).any(|until| now < until)
@@ -215,6 +228,13 @@ mod tests {
         assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B], "B has to bring it first");
         answered(&mut workers, 1, A, 10);
         assert_eq!(workers.order(1, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn what_a_log_has_is_remembered_by_its_largest_number() {
+        let mut workers = Workers::default();
+        [3, 9, 7].into_iter().for_each(|number| workers.saw_logged(1, number));
+        assert_eq!([0, 1].map(|shard| workers.logged(shard)), [0, 9]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,28 @@ impl Calls {
             self.numbers.remove(&oldest);
             self.since = self.since.max(of + 1);
         }
+        assert_eq!(self.order.len(), self.numbers.len(), "each call that is remembered goes in its turn");
+    }
+
+    /// The first object of which all calls are known, as of those behind it.
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Objects that end where what is known begins were read: the calls that they have, with the numbers of these. Nothing is known more where more
+    /// would be remembered than may be, or what is known begins elsewhere by now.
+    pub fn recall(&mut self, objects: Range<u64>, calls: &[(u128, u64)]) {
+        debug_assert!(calls.is_sorted_by_key(|(_, number)| *number), "objects come in their order");
+        debug_assert!(calls.iter().all(|(_, number)| objects.contains(number)), "calls are of these objects");
+        if objects.end != self.since || self.order.len() + calls.len() > self.most {
+            return;
+        }
+        for (call, number) in calls.iter().rev() {
+            if self.numbers.insert(*call, *number).is_none() {
+                self.order.push_front((*call, *number));
+            }
+        }
+        self.since = objects.start;
         assert_eq!(self.order.len(), self.numbers.len(), "each call that is remembered goes in its turn");
     }
 

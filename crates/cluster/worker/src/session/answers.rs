@@ -179,8 +179,8 @@ impl WorkerSession {
             DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,
             DataRequest::Shards { dataset } => reply(DataReply::Shards(rooms.shards.of(&dataset).await?)),
             DataRequest::MergeShard { dataset, shard, within_ms } => self.merge_shard(dataset, shard, within_ms).await?,
-            DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
-                let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
+            DataRequest::ChangeShard { dataset, shard, call, within_ms, after } => {
+                let version = rooms.shards.change(dataset, shard, (call, after), within(within_ms), &payload).await?;
                 reply(DataReply::ShardChanged { version })
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),

@@ -1,5 +1,7 @@
 //! A replica's dial: the sizes that it may be kept at, where it is, and what a call takes there.
 
+use std::time::Duration;
+
 use forebay_navigation::{Curve, Level, Replica, ShardId};
 use forebay_types::Result;
 use parking_lot::Mutex;
@@ -12,6 +14,9 @@ const SIZE_MAX: f64 = 1.5;
 const KEEP: f64 = 0.9;
 /// What a call is presumed to take before any was answered, in microseconds.
 const PRESUMED_US: f64 = 1000.0;
+
+/// The longest that anyone is told to wait before he asks again.
+const AGAIN_SECS_MAX: f64 = 10.0;
 
 /// A replica's dial.
 #[derive(Debug)]
@@ -86,6 +91,12 @@ impl Dial {
     pub(super) fn took(&self, us: f64) {
         let mut state = self.state.lock();
         state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
+    }
+
+    /// When so many calls that wait are about half as many.
+    pub(super) fn again_after(&self, queue: u32) -> Duration {
+        let us = self.state.lock().us.unwrap_or(PRESUMED_US);
+        Duration::from_secs_f64((us / 1e6 * f64::from(queue) / 2.0).min(AGAIN_SECS_MAX))
     }
 
     /// Where it begins and returns to; gives the level when nothing was ordered before and it is not there.
@@ -245,6 +256,16 @@ mod tests {
         assert_eq!((replica.level, replica.ordered), (0, 0), "what is dropped is served without at once");
         dial.ended(false);
         assert_eq!(dial.replica(ShardId(1), &curve, 0).level, 2);
+    }
+
+    #[test]
+    fn who_finds_many_waiting_is_told_when_half_of_them_are_answered() {
+        let dial = Dial::new(300, 1000);
+        assert_eq!(dial.again_after(256), Duration::from_millis(128), "nothing was answered yet");
+        dial.took(4000.0);
+        assert_eq!((dial.again_after(100), dial.again_after(0)), (Duration::from_millis(200), Duration::ZERO));
+        dial.took(1e9);
+        assert_eq!(dial.again_after(256), Duration::from_secs(10));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
 use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of};
-use forebay_types::{Error, Key, Result, format_bytes};
+use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
@@ -145,7 +145,12 @@ impl Served {
     /// Answers in the shard's turn, on a thread that may block.
     pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<Vec<u8>> {
         self.dial.arrived();
-        let turn = self.lanes.enter(questions.are_gets, deadline).await?;
+        // Who is told when may go elsewhere as well.
+        let later = |error: Error| match error.kind() {
+            ErrorKind::Retry => error.after(self.dial.again_after(self.lanes.queue())),
+            _ => error,
+        };
+        let turn = self.lanes.enter(questions.are_gets, deadline).await.map_err(later)?;
         let store = self.store.load_full();
         let (log_from, gets) = (self.log_from(), questions.are_gets.then(|| questions.len()));
         let work = move || {

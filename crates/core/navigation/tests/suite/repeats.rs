@@ -35,6 +35,21 @@ fn a_call_that_two_objects_have_stays_the_first_ones() {
     assert_eq!(calls.number_of(7), None);
 }
 
+#[test]
+fn what_was_forgotten_is_known_again_where_it_was_read() {
+    let mut calls = Calls::new(5, 4);
+    calls.remember(50, 5);
+    calls.recall(3..4, &[(30, 3)]);
+    assert_eq!((calls.since(), calls.number_of(30)), (5, None), "object 4 may have anything");
+    calls.recall(3..5, &[(30, 3), (40, 4), (41, 4)]);
+    assert_eq!((calls.since(), calls.made(30, Some(0)), calls.made(99, Some(2))), (3, Made::By(3), Made::No));
+    assert_eq!(calls.made(99, Some(1)), Made::Unknown);
+    calls.recall(1..3, &[(10, 1)]);
+    assert_eq!((calls.since(), calls.number_of(10)), (3, None), "there is no room");
+    calls.remember(60, 6);
+    assert_eq!((calls.since(), calls.number_of(30), calls.number_of(40)), (4, None, Some(4)), "the oldest goes first");
+}
+
 /// What happens between clients, the workers that they ask and the log.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -44,6 +59,8 @@ enum Step {
     Ask(usize, usize, bool),
     /// A worker begins with what shared storage has, from an object on: what is before that was merged.
     Start(usize, usize),
+    /// A worker reads objects that come before what it knows.
+    LookBack(usize, usize),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -51,6 +68,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => any::<usize>().prop_map(Step::Begin),
         6 => (any::<usize>(), any::<usize>(), any::<bool>()).prop_map(|(call, worker, is_lost)| Step::Ask(call, worker, is_lost)),
         1 => (any::<usize>(), any::<usize>()).prop_map(|(worker, from)| Step::Start(worker, from)),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(worker, from)| Step::LookBack(worker, from)),
     ];
     vec(step, 0..120)
 }
@@ -95,6 +113,12 @@ proptest! {
                     open.push(Open { id: drawn, after: (known % (log.len() + 1)) as u64, is_unsure: false });
                 }
                 Step::Start(worker, from) => workers[worker % 2] = Worker::new(from % (log.len() + 1) + 1),
+                Step::LookBack(worker, from) => {
+                    let calls = &mut workers[worker % 2].calls;
+                    let objects = from as u64 % calls.since() + 1..calls.since();
+                    let found: Vec<(u128, u64)> = objects.clone().map(|number| (log[number as usize - 1], number)).collect();
+                    calls.recall(objects, &found);
+                }
                 Step::Ask(call, worker, is_lost) if !open.is_empty() => {
                     let (place, worker) = (call % open.len(), &mut workers[worker % 2]);
                     worker.catch_up(&log);

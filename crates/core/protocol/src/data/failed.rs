@@ -18,7 +18,7 @@ impl DataReply {
         match error.retry_after() {
             Some(after) => Self::Busy { after_ms: after.min(AFTER_MAX).as_millis() as u32, message },
             None if error.is_in_vain() && error.kind() == ErrorKind::Retry => Self::InVain { message },
-            None if error.is_here_alone() && error.kind() == ErrorKind::Invalid => Self::Elsewhere { message },
+            None if error.is_here_alone() => Self::Elsewhere { kind: error.kind(), message },
             None => Self::Failed { kind: error.kind(), message },
         }
     }
@@ -31,7 +31,7 @@ impl DataReply {
                 Err(Error::retry(message).after(Duration::from_millis(after_ms.into()).clamp(AFTER_MIN, AFTER_MAX)))
             }
             Self::InVain { message } => Err(Error::retry(message).in_vain()),
-            Self::Elsewhere { message } => Err(Error::invalid(message).here_alone()),
+            Self::Elsewhere { kind, message } => Err(Error::new(kind, message).here_alone()),
             reply => Ok(reply),
         }
     }
@@ -42,7 +42,7 @@ impl DataReply {
             Self::Busy { message, .. } | Self::InVain { message } if version < 9 => {
                 Self::Failed { kind: ErrorKind::Retry, message }
             }
-            Self::Elsewhere { message } if version < 9 => Self::Failed { kind: ErrorKind::Invalid, message },
+            Self::Elsewhere { kind, message } if version < 9 => Self::Failed { kind, message },
             reply => reply,
         }
     }

@@ -154,8 +154,10 @@ pub enum DataReply {
         /// As in `Failed`.
         message: String,
     },
-    /// As `Failed` with `Invalid`, of this worker alone: another one may do it.
+    /// As `Failed`, of this worker alone: another one may do it.
     Elsewhere {
+        /// As in `Failed`.
+        kind: ErrorKind,
         /// As in `Failed`.
         message: String,
     },

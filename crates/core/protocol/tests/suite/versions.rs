@@ -341,6 +341,13 @@ fn that_something_was_tried_in_vain_is_told_to_who_knows_that_kind() {
 }
 
 #[test]
+fn what_was_there_before_a_call_was_asked_for_is_told_to_who_knows_that_field() {
+    let of = |after| DataRequest::ChangeShard { dataset: samples::dataset(), shard: 3, call: 7, within_ms: 9, after };
+    assert_eq!(decode::<DataRequest>(&encode(&of(Some(300)))).unwrap(), of(Some(300)));
+    assert_eq!(decode_from::<DataRequest>(8, &encode_for(8, &of(Some(300)))).unwrap(), of(None));
+}
+
+#[test]
 fn that_another_worker_may_do_it_is_told_to_who_knows_that_kind() {
     let no_room = Error::invalid("the shard takes 2 GiB").here_alone().context("/lake/orders.shards");
     let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&no_room)))).unwrap();

@@ -328,7 +328,7 @@ async fn a_call_is_made_once_and_versions_are_never_used_again() {
     let change = async |shards: &Shards, call: u128, name: &str| {
         let shard = shards.dataset().shard_of(&Key::U64(5)) as u32;
         let change = Bytes::from(json!({"put": record(5, name)}).to_string());
-        bed.client.shards().change(worker, shards.id(), shard, call, change, Duration::from_secs(20)).await
+        bed.client.shards().change(worker, shards.id(), shard, (call, None), change, Duration::from_secs(20)).await
     };
     let first = change(&before, 77, "first").await.unwrap();
     let second = change(&before, 78, "second").await.unwrap();

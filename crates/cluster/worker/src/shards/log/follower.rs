@@ -1,6 +1,7 @@
 //! How far a shard that is served has read its log.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
 use forebay_navigation::{Calls, LogRead, Made, Telling, told};
@@ -249,6 +250,16 @@ impl Read {
     /// What became of a call; where it was asked for before, the log had the object `after` before that.
     pub(in crate::shards) fn made(&self, call: u128, after: Option<u64>) -> Made {
         self.calls.made(call, after)
+    }
+
+    /// The number of the first object of which all calls are known, as of those behind it.
+    pub(in crate::shards) fn known_since(&self) -> u64 {
+        self.calls.since()
+    }
+
+    /// Some objects before that were read: the calls that they have, with their numbers.
+    pub(in crate::shards) fn recall(&mut self, objects: Range<u64>, calls: &[(u128, u64)]) {
+        self.calls.recall(objects, calls);
     }
 }
 

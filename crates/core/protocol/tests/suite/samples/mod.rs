@@ -88,7 +88,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::AskShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::Shards { dataset: dataset() },
         DataRequest::MergeShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
-        DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
+        DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000, after: None },
         DataRequest::Departed { since: 1 << 40, within_ms: 30_000 },
         DataRequest::GetRecords(WantedRecords {
             dataset: dataset(),
@@ -166,7 +166,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
         DataReply::Kept(Some(Kept { end: 1 << 40, is_closed: true, bytes: vec![1, 300] })),
         DataReply::InVain { message: "/lake/a: 9 tries".into() },
-        DataReply::Elsewhere { message: "/lake/a: no room".into() },
+        DataReply::Elsewhere { kind: ErrorKind::Invalid, message: "/lake/a: no room".into() },
     ]
 }
 
