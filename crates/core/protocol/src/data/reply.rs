@@ -140,7 +140,8 @@ pub enum DataReply {
     Selected(SelectedRows),
     /// To `Accesses`.
     Accesses(Accesses),
-    /// To what needs shared storage while too much waits for that: another worker may be asked, or this one after so long.
+    /// To what needs shared storage, or a shard, while too much waits for that, and nothing was begun: another worker may be asked, or this one
+    /// after so long.
     Busy {
         /// Milliseconds.
         after_ms: u32,
