@@ -40,7 +40,8 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();
-    output.table(&["shard", "worker", "starts at", "is", "bytes", "answered", "queue", ""], &[0, 2, 3, 4, 5, 6], &rows)?;
+    let head = ["shard", "worker", "starts at", "is", "bytes", "answered", "a minute", "queue", ""];
+    output.table(&head, &[0, 2, 3, 4, 5, 6, 7], &rows)?;
     let claims = status.iter().filter_map(|shard| Some((shard.shard, shard.claim.as_ref()?)));
     let mut claims = claims.map(|(shard, claim)| claimed(shard, claim)).peekable();
     if claims.peek().is_some() {
@@ -90,6 +91,7 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
         replica.bytes.map_or("-".to_string(), ratio),
         replica.bytes.map_or("-".to_string(), format_bytes),
         replica.answered.to_string(),
+        replica.calls_per_min.to_string(),
         replica.queue.to_string(),
         is.to_string(),
     ]

@@ -226,6 +226,7 @@ impl Served {
             queue: self.lanes.queue(),
             why,
             claim: None,
+            calls_per_min: self.dial.calls_per_min(),
         }
     }
 

@@ -278,10 +278,12 @@ fn who_else_has_pages_and_that_they_are_coming_is_told_to_who_knows_those_fields
 fn who_writes_a_shard_alone_is_told_to_who_knows_that_field() {
     let (writer, second) = (WorkerId(1), WorkerId(2));
     let claim = ShardClaim { writer, second, held_ms: 300, behind_objects: 3, behind_bytes: 1 << 20, behind_ms: 5 };
-    let of = |claim| DataReply::Shards(vec![ShardState { claim, ..samples::shard_state() }, samples::shard_state()]);
-    let told = of(Some(claim));
+    let of = |claim, calls_per_min| {
+        DataReply::Shards(vec![ShardState { claim, calls_per_min, ..samples::shard_state() }, samples::shard_state()])
+    };
+    let told = of(Some(claim), 300);
     assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told, "and what stands behind it");
-    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), of(None));
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), of(None, 0));
 }
 
 #[test]

@@ -184,6 +184,7 @@ pub fn shard_state() -> ShardState {
         queue: 2,
         why: "nothing to change".into(),
         claim: None,
+        calls_per_min: 0,
     }
 }
 
