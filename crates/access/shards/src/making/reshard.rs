@@ -300,7 +300,8 @@ async fn end_begun(client: &Client, path: &ForebayPath, shards: &Shards) -> Resu
 /// What ended it early, and how the dataset stands, where it is of use to give it again.
 fn stopped(error: Error, stands: &str) -> Error {
     match error.kind() {
-        ErrorKind::Retry | ErrorKind::Closed => error.context(stands),
+        // What is not found may be in other files by now.
+        ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound | ErrorKind::Internal => error.context(stands),
         _ => error,
     }
 }
