@@ -1,9 +1,8 @@
 //! Calls that are asked for again, which may be made by objects that are in the shard's files by now.
 
-use bytes::Bytes;
 use forebay_navigation::Made;
 use forebay_types::{Error, Key, Result};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 
 use super::catch_up::decode;
 use crate::shards::log::{Call, Follower, Read};
@@ -14,7 +13,7 @@ use crate::shards::{Asked, Shards};
 /// he knows of.
 const BACK_MAX: u64 = 64;
 /// Objects that are read at a time.
-const READ_AT_ONCE: usize = 16;
+const READ_AT_ONCE: usize = 4;
 
 impl Shards {
     /// Refuses a call that was asked for before where the shard is not here, and would be brought in vain: what may have the call is too far
@@ -38,11 +37,12 @@ impl Shards {
         let Some(after) = first else { return Ok(()) };
         let door = self.origin.mount(log.mount()).await?;
         let reading = (after + 1..known).map(|number| self.object(&door, log, number));
-        let objects: Vec<Option<Bytes>> = stream::iter(reading).buffered(READ_AT_ONCE).try_collect().await?;
+        // Each may have megabytes, of which the calls' names stay.
+        let mut objects = stream::iter(reading).buffered(READ_AT_ONCE);
         let mut found = Vec::new();
-        for (number, bytes) in (after + 1..known).zip(objects) {
-            // Somebody has deleted a part of the log.
-            let Some(bytes) = bytes else { return Ok(()) };
+        for number in after + 1..known {
+            // None where somebody has deleted a part of the log.
+            let Some(bytes) = objects.next().await.transpose()?.flatten() else { return Ok(()) };
             let calls = decode(&door, served, log, number, &bytes)?.into_calls().unwrap_or_default();
             found.extend(calls.iter().map(|call| (call.id, number)));
         }
