@@ -137,6 +137,9 @@ pub(crate) fn is_final(error: &Error) -> bool {
 
 /// What an error says of the worker that answered with it.
 pub(crate) fn ended(error: &Error) -> Ended {
+    if let Some(after) = error.retry_after() {
+        return Ended::Busy(after);
+    }
     match error.is_here_alone() {
         // A worker that only lacks what was before its time has room.
         true if error.kind() == ErrorKind::Invalid => Ended::Unable,
@@ -256,5 +259,7 @@ mod tests {
         assert_eq!(ended(&Error::invalid("no room").here_alone()), Ended::Unable);
         let others = [Error::retry("who knows").here_alone(), Error::invalid("no"), Error::retry("away")];
         assert_eq!(others.map(|error| ended(&error)), [Ended::GivenUp, Ended::GivenUp, Ended::Failed]);
+        let after = Duration::from_millis(300);
+        assert_eq!(ended(&Error::retry("many wait").after(after)), Ended::Busy(after));
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Ended {
     Failed,
     /// The worker has no room for the shard, and for others it may have.
     Unable,
+    /// Too many wait for the shard there; fewer will after so long.
+    Busy(Duration),
     /// The asker went away, or the question was at fault: that says nothing about the worker.
     GivenUp,
 }
@@ -50,8 +52,8 @@ struct Standing {
     told: u32,
     /// Seconds that a call takes when none waits before it, aged; none before the first answer.
     seconds: Option<f64>,
-    /// Until when it is asked last, since it has no room for the shard.
-    unable_until: Option<Instant>,
+    /// Until when it is asked last, since it has no room for the shard, or too many wait there.
+    last_until: Option<Instant>,
 }
 
 impl Standing {
@@ -111,7 +113,11 @@ impl Workers {
         let queue = match ended {
             Ended::GivenUp => return,
             Ended::Unable => {
-                standing.unable_until = Some(now + UNABLE_FOR);
+                standing.last_until = Some(now + UNABLE_FOR);
+                return;
+            }
+            Ended::Busy(after) => {
+                standing.last_until = Some(now + after.min(AWAY_FOR));
                 return;
             }
             Ended::Failed => {
@@ -138,8 +144,8 @@ impl Workers {
     }
 
     fn is_away(&self, shard: usize, worker: WorkerId, now: Instant) -> bool {
-        let unable_until = self.of(shard, worker).unable_until;
-        self.away.get(&worker).copied().into_iter().chain(unable_until).any(|until| now < until)
+        let last_until = self.of(shard, worker).last_until;
+        self.away.get(&worker).copied().into_iter().chain(last_until).any(|until| now < until)
     }
 
     fn of(&self, shard: usize, worker: WorkerId) -> Standing {
@@ -228,6 +234,16 @@ mod tests {
         assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B], "B has to bring it first");
         answered(&mut workers, 1, A, 10);
         assert_eq!(workers.order(1, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn who_has_too_many_waiting_for_a_shard_is_asked_last_for_that_one_until_there_are_fewer() {
+        let (mut workers, now, after) = (Workers::default(), forebay_runtime::now(), Duration::from_millis(300));
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::Busy(after), now);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, now), [B, A]);
+        assert_eq!(workers.in_rank(1, &[A, B], now), [A, B], "for another shard nobody waits");
+        assert_eq!(workers.in_rank(0, &[A, B], now + after), [A, B]);
     }
 
     #[test]
