@@ -190,8 +190,14 @@ fn who_interrupts_a_reshard_is_told_that_it_may_be_given_again() {
     let bed = Bed::start(1, &[]);
     // There is much left to do when it has begun.
     bed.bucket.server().set_latency(Duration::from_millis(500));
+    bed.bucket.server().reset_counters();
     let begun = bed.begin(&["reshard", DATASET, "--shards", "5"]);
-    std::thread::sleep(Duration::from_secs(3));
+    let since = Instant::now();
+    // The new shards are stored, or about to be.
+    while bed.bucket.server().counters().puts == 0 {
+        assert!(since.elapsed() < Duration::from_secs(120), "nothing is stored");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let interrupted = Command::new("kill").args(["-INT", &begun.id().to_string()]).status().unwrap();
     let ended = begun.wait_with_output().unwrap();
     assert!(interrupted.success() && ended.status.code() == Some(130), "{ended:?}");

@@ -62,7 +62,7 @@ pub(in crate::shards) const RESHARD: Described = described::<ReshardAsked>(
     Verb::Post,
     PATH,
     "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands. \
-     Where it ended early, as with the process, give it again: shards that are announced (`next`) take over, others are made anew.",
+     Where it ended early, give it again: shards that are announced (`next`) take over, others are made anew.",
     WORK,
 );
 

@@ -14,7 +14,7 @@ use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
 
 use super::moving::replaced;
-use super::repeated::refuse_unknown;
+use super::repeated::{refuse_unknown, unknown};
 use crate::background::aside;
 use crate::shards::claims::Way;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
@@ -140,9 +140,7 @@ impl Shards {
     ) -> Result<bool> {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
-        if let Err(error) = self.look_back(served, log, calls).await {
-            tracing::debug!(folder = %served.part.folder, %error, "what may be in files of a shard is not known");
-        }
+        self.look_back(served, log, calls).await;
         let next = self.judge(served, log, calls).await?;
         if calls.is_empty() {
             return Ok(false);
@@ -208,7 +206,7 @@ impl Shards {
         let (verdicts, next) = {
             let read = log.read();
             check_open(&read, &served.part.folder)?;
-            refuse_unknown(calls, &read, &served.part.folder);
+            refuse_unknown(calls, &read, || unknown(&served.part.folder));
             let store = served.store.load();
             let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
             let all: Vec<_> = calls.iter().map(|call| (call.id, call.changes.as_slice())).collect();

@@ -27,7 +27,16 @@ impl Shards {
     }
 
     /// Looks through objects of a log that are in the shard's files for what calls they have, where one that is asked for again may be in them.
-    pub(super) async fn look_back(&self, served: &Served, log: &Follower, calls: &[Call]) -> Result<()> {
+    /// Where shared storage can't say it now, such calls end: it may, later.
+    pub(super) async fn look_back(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>) {
+        if let Err(error) = self.read_back(served, log, calls).await {
+            let folder = &served.part.folder;
+            let later = || Error::retry(format!("{folder}: whether the change is made can't be told now: {}", error.message()));
+            refuse_unknown(calls, &log.read(), later);
+        }
+    }
+
+    async fn read_back(&self, served: &Served, log: &Follower, calls: &[Call]) -> Result<()> {
         let (first, known) = {
             let read = log.read();
             let known = read.known_since();
@@ -51,14 +60,15 @@ impl Shards {
     }
 }
 
-/// Refuses the calls that may be made by an object that is not known here: a worker that has followed the log for longer may know.
-pub(super) fn refuse_unknown(calls: &mut Vec<Call>, read: &Read, folder: &Key) {
+/// Refuses the calls that may be made by an object that is not known here.
+pub(super) fn refuse_unknown(calls: &mut Vec<Call>, read: &Read, why: impl Fn() -> Error) {
     for call in calls.extract_if(.., |call| read.made(call.id, call.after) == Made::Unknown) {
-        call.end(Err(unknown(folder)));
+        call.end(Err(why()));
     }
 }
 
-fn unknown(folder: &Key) -> Error {
+/// Why one is not made: a worker that has followed the log for longer may know.
+pub(super) fn unknown(folder: &Key) -> Error {
     Error::retry(format!("{folder}: the change may be made, longer ago than this worker knows: read the record")).here_alone()
 }
 
@@ -82,7 +92,7 @@ mod tests {
         };
         let ((first, _), (late, mut told), (soon, _)) = (call(1, None), call(2, Some(6)), call(3, Some(7)));
         let mut calls = vec![first, late, soon];
-        refuse_unknown(&mut calls, &follower.read(), &folder);
+        refuse_unknown(&mut calls, &follower.read(), || unknown(&folder));
         assert_eq!(calls.iter().map(|call| call.id).collect::<Vec<_>>(), [1, 3]);
         let refused = told.try_recv().unwrap().unwrap_err();
         assert!(refused.kind() == ErrorKind::Retry && refused.is_here_alone(), "another worker may know: {refused}");
