@@ -247,7 +247,7 @@ impl Cut {
         let next = &self.next;
         let (mut bytes, mut objects) = (Vec::with_capacity(next.cuts.len()), 0u64);
         for (shard, cut) in next.cuts.iter().enumerate() {
-            let (of_shard, count) = self.tail(shard, *cut).await?;
+            let (of_shard, count) = self.tail(shard, *cut).await.map_err(|error| stopped(error, AS_BEFORE))?;
             bytes.push(of_shard);
             objects += count;
         }
