@@ -9,8 +9,8 @@ use crate::shards::log::{Call, Follower, Read};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Shards};
 
-/// Objects that are looked through for such calls at most. Who changes records hears of new objects, so that few came since the last one that
-/// he knows of.
+/// Objects that are looked through for such calls at most: who changes records often knows one that is not long ago, and others' calls wait
+/// meanwhile.
 const BACK_MAX: u64 = 64;
 /// Objects that are read at a time.
 const READ_AT_ONCE: usize = 4;
