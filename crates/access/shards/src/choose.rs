@@ -24,7 +24,8 @@ pub(crate) struct Workers {
     /// Who holds each shard, in order, by the view with this epoch and version.
     holders: HashMap<usize, Arc<[WorkerId]>>,
     of_view: (u64, u64),
-    /// The largest number of an object of each shard's log that is known to be there.
+    /// The number of an object of each shard's log that is there: of the last change that was answered. Where changes are given up, later ones
+    /// have smaller numbers.
     logged: HashMap<usize, u64>,
 }
 
@@ -134,11 +135,10 @@ impl Workers {
 
     /// An object of a shard's log is there.
     pub(crate) fn saw_logged(&mut self, shard: usize, number: u64) {
-        let known = self.logged.entry(shard).or_default();
-        *known = number.max(*known);
+        self.logged.insert(shard, number);
     }
 
-    /// The largest number of one that is known to be there; 0 where none is.
+    /// The number of one that is known to be there; 0 where none is.
     pub(crate) fn logged(&self, shard: usize) -> u64 {
         self.logged.get(&shard).copied().unwrap_or(0)
     }
@@ -247,10 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_log_has_is_remembered_by_its_largest_number() {
+    fn what_a_log_has_is_remembered_by_the_last_answer() {
         let mut workers = Workers::default();
         [3, 9, 7].into_iter().for_each(|number| workers.saw_logged(1, number));
-        assert_eq!([0, 1].map(|shard| workers.logged(shard)), [0, 9]);
+        assert_eq!([0, 1].map(|shard| workers.logged(shard)), [0, 7], "object 9 may be given up");
     }
 
     #[test]
