@@ -8,7 +8,7 @@ use forebay_types::{Error, ErrorKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Seconds after which it makes sense to ask again.
+/// Seconds after which it makes sense to ask again, where nobody said more.
 const RETRY_AFTER_SECS: u64 = 1;
 
 /// The kinds of errors, as they are written.
@@ -88,7 +88,8 @@ impl IntoResponse for Refusal {
                 headers.insert(WWW_AUTHENTICATE, "Bearer".parse().expect("a header"));
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(RETRY_AFTER, RETRY_AFTER_SECS.into());
+                let told = self.error.retry_after().map_or(0, |after| after.as_secs_f64().ceil() as u64);
+                headers.insert(RETRY_AFTER, told.max(RETRY_AFTER_SECS).into());
             }
             _ => {}
         }
@@ -98,7 +99,17 @@ impl IntoResponse for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn when_to_ask_again_is_told_in_whole_seconds() {
+        let after = |error: Error| Refusal::from(error).into_response().headers()[RETRY_AFTER].to_str().unwrap().to_owned();
+        assert_eq!(after(Error::retry("x")), "1");
+        assert_eq!(after(Error::retry("x").after(Duration::from_millis(300))), "1");
+        assert_eq!(after(Error::retry("x").after(Duration::from_millis(2300))), "3");
+    }
 
     #[test]
     fn each_kind_has_its_name_and_its_status() {

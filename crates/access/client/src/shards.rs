@@ -75,18 +75,24 @@ impl ShardCalls {
         self.call(worker, "a question for records", request, vec![keys], within, answers).await
     }
 
+    /// Whether a worker is there to be asked: what follows when it is not has asked nobody.
+    pub async fn reach(&self, worker: WorkerId) -> Result<()> {
+        self.routes.link_to(worker, gone).await.map(drop)
+    }
+
     /// Changes records, one JSON object a line, all of them or none: the version that they have then. What ends in `Retry` may be done
-    /// all the same; asked again with the same number `call`, of any worker, it is done once.
+    /// all the same; asked again with the same number `call`, of any worker, it is done once, as far as workers know what was done. With the number
+    /// of an object that the log had before it was asked for first, one that does not know refuses it ([`Error::is_here_alone`]).
     pub async fn change(
         &self,
         worker: WorkerId,
         dataset: &DatasetId,
         shard: u32,
-        call: u128,
+        (call, after): (u128, Option<u64>),
         changes: Bytes,
         within: Duration,
     ) -> Result<u64> {
-        let request = DataRequest::ChangeShard { dataset: dataset.clone(), shard, call, within_ms: millis(within) };
+        let request = DataRequest::ChangeShard { dataset: dataset.clone(), shard, call, within_ms: millis(within), after };
         self.call(worker, "a change of a shard", request, vec![changes], within, |reply, _| match reply {
             DataReply::ShardChanged { version } => Some(version),
             _ => None,

@@ -59,12 +59,12 @@ impl Shards {
         let deadline = forebay_runtime::now() + self.within;
         let mut pause = PAUSE;
         loop {
-            let mut last = Error::retry(format!("{}: no worker is there to ask: see `forebay status`", self.path));
+            let mut failed = Failed::default();
             let order = order();
             for (place, worker) in order.iter().enumerate() {
                 let left = deadline.saturating_duration_since(forebay_runtime::now());
                 if left.is_zero() {
-                    return Err(last.context(&self.path));
+                    return Err(failed.into_error(false).context(&self.path));
                 }
                 let within = patience(left, place + 1 == order.len());
                 match ask(*worker, within).await {
@@ -72,14 +72,15 @@ impl Shards {
                     Err(error) if is_final(&error) => return Err(error.context(&self.path)),
                     Err(error) => {
                         tracing::debug!(%worker, %error, "another replica is asked");
-                        last = error;
+                        failed.add(error);
                     }
                 }
             }
-            if forebay_runtime::now() + pause >= deadline {
-                return Err(last.context(&self.path));
+            let wait = pause.max(failed.after()).min(PAUSE_MAX);
+            if failed.is_in_vain() || forebay_runtime::now() + wait >= deadline {
+                return Err(failed.into_error(true).context(&self.path));
             }
-            forebay_runtime::time::sleep(pause).await;
+            forebay_runtime::time::sleep(wait).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
@@ -98,9 +99,7 @@ impl Shards {
                 Ok(answers)
             }
             Err(error) => {
-                if !is_final(&error) {
-                    call.ended = Ended::Failed;
-                }
+                call.ended = ended(&error);
                 Err(error)
             }
         }
@@ -126,13 +125,65 @@ impl Shards {
     /// The holders in that order, but those that are away behind all others.
     pub(crate) fn in_rank(&self, shard: usize) -> Vec<WorkerId> {
         let holders = self.holders(shard);
-        self.workers.lock().in_rank(&holders, forebay_runtime::now())
+        self.workers.lock().in_rank(shard, &holders, forebay_runtime::now())
     }
 }
 
 /// What no other worker would say differently.
 pub(crate) fn is_final(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::Conflict)
+    !error.is_here_alone()
+        && matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::Conflict)
+}
+
+/// What an error says of the worker that answered with it.
+pub(crate) fn ended(error: &Error) -> Ended {
+    if let Some(after) = error.retry_after() {
+        return Ended::Busy(after);
+    }
+    match error.is_here_alone() {
+        // A worker that only lacks what was before its time has room.
+        true if error.kind() == ErrorKind::Invalid => Ended::Unable,
+        false if !is_final(error) => Ended::Failed,
+        _ => Ended::GivenUp,
+    }
+}
+
+/// What was said by the workers of one round.
+#[derive(Default)]
+struct Failed {
+    /// By the last one that may do it later.
+    later: Option<Error>,
+    /// By the last one that never will, as others may.
+    never: Option<Error>,
+}
+
+impl Failed {
+    fn add(&mut self, error: Error) {
+        match error.is_here_alone() {
+            true => self.never = Some(error),
+            false => self.later = Some(error),
+        }
+    }
+
+    /// Whether none of those that were asked will ever do it.
+    fn is_in_vain(&self) -> bool {
+        self.later.is_none() && self.never.is_some()
+    }
+
+    /// When it makes sense to ask again, where the last one said so.
+    fn after(&self) -> Duration {
+        self.later.as_ref().and_then(Error::retry_after).unwrap_or_default()
+    }
+
+    /// The end of it: that it can't be done only where all were asked and none can.
+    fn into_error(self, were_all_asked: bool) -> Error {
+        match (self.later, self.never) {
+            (Some(later), _) => later,
+            (None, Some(never)) if were_all_asked => never,
+            (None, Some(never)) => Error::retry(never.message()),
+            (None, None) => Error::retry("no worker is there to ask: see `forebay status`"),
+        }
+    }
 }
 
 /// What one worker gets of the time that is left: one that hangs must leave some for the others.
@@ -174,5 +225,41 @@ mod tests {
             left -= patience(left, place == all);
         }
         assert_eq!(patience(left, true), Duration::from_secs(15));
+    }
+
+    #[test]
+    fn it_can_t_be_done_where_none_of_the_workers_can_alone() {
+        let no_room = || Error::invalid("no room").here_alone();
+        assert!(!is_final(&no_room()) && is_final(&Error::invalid("no such column")));
+        let said = |errors: &[Error], were_all_asked| {
+            let mut failed = Failed::default();
+            errors.iter().for_each(|error| failed.add(error.clone()));
+            (failed.is_in_vain(), failed.into_error(were_all_asked).kind())
+        };
+        assert_eq!(said(&[no_room(), no_room()], true), (true, ErrorKind::Invalid));
+        assert_eq!(said(&[no_room()], false), (true, ErrorKind::Retry), "the others have not said it");
+        for away in [[no_room(), Error::retry("away")], [Error::retry("away"), no_room()]] {
+            assert_eq!(said(&away, true), (false, ErrorKind::Retry), "one of them may, later");
+        }
+        assert_eq!(said(&[], true), (false, ErrorKind::Retry));
+    }
+
+    #[test]
+    fn it_is_asked_again_when_a_worker_said_so() {
+        let mut failed = Failed::default();
+        assert_eq!(failed.after(), Duration::ZERO);
+        failed.add(Error::retry("many wait").after(Duration::from_millis(300)));
+        assert_eq!(failed.after(), Duration::from_millis(300));
+        failed.add(Error::retry("away"));
+        assert_eq!(failed.after(), Duration::ZERO, "that one may be back at once");
+    }
+
+    #[test]
+    fn who_has_no_room_for_a_shard_is_not_away_for_others() {
+        assert_eq!(ended(&Error::invalid("no room").here_alone()), Ended::Unable);
+        let others = [Error::retry("who knows").here_alone(), Error::invalid("no"), Error::retry("away")];
+        assert_eq!(others.map(|error| ended(&error)), [Ended::GivenUp, Ended::GivenUp, Ended::Failed]);
+        let after = Duration::from_millis(300);
+        assert_eq!(ended(&Error::retry("many wait").after(after)), Ended::Busy(after));
     }
 }

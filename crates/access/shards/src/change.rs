@@ -13,8 +13,7 @@ use futures::future::{join_all, try_join_all};
 use serde_json::{Map, Value as Json, json};
 
 use crate::Shards;
-use crate::ask::{Call as UnderWay, is_final};
-use crate::choose::Ended;
+use crate::ask::{Call as UnderWay, ended, is_final};
 use crate::follow::at_present;
 
 /// A record with what it takes to change it only if nobody else has.
@@ -33,6 +32,9 @@ struct Call {
     shard: usize,
     /// Which of all changes these are.
     places: Vec<usize>,
+    /// An object that the shard's log had before this was asked for: one that has it comes behind that. None where it may be in files that were
+    /// made of other shards.
+    after: Option<u64>,
 }
 
 impl Shards {
@@ -133,10 +135,11 @@ impl Shards {
     /// Makes changes of keys that are in one shard; gives the version of each.
     async fn change_shard(&self, shard: usize, changes: &[&Json]) -> Result<Vec<u64>> {
         // The same for all tries: one that was made is not made again.
-        let call = Call { id: forebay_runtime::random(), shard, places: (0..changes.len()).collect() };
+        let (places, after) = ((0..changes.len()).collect(), Some(self.last_logged(shard)));
+        let call = Call { id: forebay_runtime::random(), shard, places, after };
         let later = self.later();
         let mut left: Vec<(Option<Arc<Self>>, Call)> = match &later {
-            Some(at) => at.parts_of(&call, changes)?.into_iter().map(|part| (later.clone(), part)).collect(),
+            Some(at) => at.parts_of(&call, changes, false)?.into_iter().map(|part| (later.clone(), part)).collect(),
             None => vec![(None, call)],
         };
         let mut versions = vec![0; changes.len()];
@@ -152,7 +155,8 @@ impl Shards {
                     if is_unsure && later.dataset.before.last() != at.dataset.log.as_ref() {
                         return Err(Error::retry(format!("{}: the change may be made all the same: read the record", self.path)));
                     }
-                    left.extend(later.parts_of(&call, changes)?.into_iter().map(|part| (Some(Arc::clone(&later)), part)));
+                    let parts = later.parts_of(&call, changes, is_unsure)?;
+                    left.extend(parts.into_iter().map(|part| (Some(Arc::clone(&later)), part)));
                 }
                 Err(error) => return Err(error),
             }
@@ -161,41 +165,68 @@ impl Shards {
         Ok(versions)
     }
 
-    /// What becomes of a call that was to be made in other shards, in those of this one.
-    fn parts_of(&self, call: &Call, changes: &[&Json]) -> Result<Vec<Call>> {
+    /// What becomes of a call that was to be made in other shards, and perhaps was, in those of this one.
+    fn parts_of(&self, call: &Call, changes: &[&Json], is_unsure: bool) -> Result<Vec<Call>> {
         let log = self.dataset.log.as_deref().unwrap_or_default();
         let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for place in &call.places {
             parts.entry(self.dataset.shard_of(&self.key_of_change(changes[*place])?)).or_default().push(*place);
         }
         debug_assert_eq!(parts.values().map(Vec::len).sum::<usize>(), call.places.len(), "each change is in one shard");
-        Ok(parts.into_iter().map(|(shard, places)| Call { id: moved_call(call.id, log, shard), shard, places }).collect())
+        let part = |(shard, places)| {
+            let after = (!is_unsure).then(|| self.last_logged(shard));
+            Call { id: moved_call(call.id, log, shard), shard, places, after }
+        };
+        Ok(parts.into_iter().map(part).collect())
+    }
+
+    /// An object that a shard's log is known to have, or the one before its first.
+    fn last_logged(&self, shard: usize) -> u64 {
+        self.workers.lock().logged(shard).max(self.dataset.shards[shard].log_from.saturating_sub(1))
     }
 
     async fn make(&self, call: &Call, changes: &[&Json], is_unsure: &AtomicBool) -> Result<u64> {
         let lines: Vec<String> = call.places.iter().map(|place| format!("{}\n", changes[*place])).collect();
         let lines = Bytes::from(lines.concat());
-        let ask = |worker, within| {
-            let asked = self.ask_to_change(worker, call.shard, call.id, lines.clone(), within);
-            async move {
-                let answer = asked.await;
-                if answer.as_ref().is_err_and(|error| !is_final(error)) {
+        let ask = |worker, within| self.ask_to_change(worker, call, lines.clone(), within, is_unsure);
+        let version = self.until_answered(|| self.in_rank(call.shard), ask).await?;
+        self.workers.lock().saw_logged(call.shard, version);
+        Ok(version)
+    }
+
+    /// Has one worker make a call; `is_unsure` from then on where that may have been done though it was not answered.
+    async fn ask_to_change(
+        &self,
+        worker: WorkerId,
+        call: &Call,
+        lines: Bytes,
+        within: Duration,
+        is_unsure: &AtomicBool,
+    ) -> Result<u64> {
+        let mut under_way = UnderWay::begin(self, call.shard, worker);
+        let shards = self.client.shards();
+        let answer = match shards.reach(worker).await {
+            Ok(()) => {
+                let again = call.after.filter(|_| is_unsure.load(Relaxed));
+                let answer = shards.change(worker, &self.id, call.shard as u32, (call.id, again), lines, within).await;
+                if answer.as_ref().is_err_and(may_be_done) {
                     is_unsure.store(true, Relaxed);
                 }
                 answer
             }
+            Err(error) => Err(error),
         };
-        self.until_answered(|| self.in_rank(call.shard), ask).await
-    }
-
-    async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
-        let mut under_way = UnderWay::begin(self, shard, worker);
-        let answer = self.client.shards().change(worker, &self.id, shard as u32, call, lines, within).await;
-        if answer.as_ref().is_err_and(|error| !is_final(error)) {
-            under_way.ended = Ended::Failed;
+        if let Err(error) = &answer {
+            under_way.ended = ended(error);
         }
         answer
     }
+}
+
+/// Whether what a worker was asked may be done though it answered so.
+fn may_be_done(error: &Error) -> bool {
+    // What is refused until later was not begun.
+    !is_final(error) && !error.is_here_alone() && error.retry_after().is_none()
 }
 
 /// Why a call is not made in later shards: no reason to take it for one that was not made, where that is not known.
@@ -218,6 +249,14 @@ fn with_condition(mut change: Json, condition: ChangeIf) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_refused_was_not_done_and_what_was_lost_may_be() {
+        let later = Error::retry("too many wait").after(Duration::from_millis(10));
+        let refused = [Error::conflict("it has version 3"), Error::invalid("no room").here_alone(), later];
+        assert_eq!(refused.map(|error| may_be_done(&error)), [false; 3]);
+        assert_eq!([Error::retry("no answer"), Error::closed("it is stopping")].map(|error| may_be_done(&error)), [true; 2]);
+    }
 
     #[test]
     fn a_change_that_may_be_made_is_not_said_to_be_none() {

@@ -11,6 +11,8 @@ use forebay_types::WorkerId;
 const KEEP: f64 = 0.8;
 /// How long a worker that did not answer is asked last.
 const AWAY_FOR: Duration = Duration::from_secs(3);
+/// How long one is asked last for a shard that it has no room for, which its operator or a merge may change.
+const UNABLE_FOR: Duration = Duration::from_secs(60);
 
 /// What is known of workers, for one dataset.
 #[derive(Default)]
@@ -22,6 +24,9 @@ pub(crate) struct Workers {
     /// Who holds each shard, in order, by the view with this epoch and version.
     holders: HashMap<usize, Arc<[WorkerId]>>,
     of_view: (u64, u64),
+    /// The number of an object of each shard's log that is there: of the last change that was answered. Where changes are given up, later ones
+    /// have smaller numbers.
+    logged: HashMap<usize, u64>,
 }
 
 /// How a call has ended.
@@ -31,6 +36,10 @@ pub(crate) enum Ended {
     Answered(u32),
     /// The worker could not answer, or was not reached.
     Failed,
+    /// The worker has no room for the shard, and for others it may have.
+    Unable,
+    /// Too many wait for the shard there; fewer will after so long.
+    Busy(Duration),
     /// The asker went away, or the question was at fault: that says nothing about the worker.
     GivenUp,
 }
@@ -44,6 +53,8 @@ struct Standing {
     told: u32,
     /// Seconds that a call takes when none waits before it, aged; none before the first answer.
     seconds: Option<f64>,
+    /// Until when it is asked last, since it has no room for the shard, or too many wait there.
+    last_until: Option<Instant>,
 }
 
 impl Standing {
@@ -63,17 +74,18 @@ impl Workers {
     }
 
     /// The holders of a shard in the order in which they are asked: of the first `replicas` of them, which keep the shard, the one that
-    /// is chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer comes last.
+    /// is chosen, then the one that is chosen of the rest; then those who would have to bring it. Who did not answer, or has no room for it,
+    /// comes last.
     pub(crate) fn order(&self, shard: usize, holders: &[WorkerId], replicas: usize, chance: u64, now: Instant) -> Vec<WorkerId> {
         let replicas = &holders[..replicas.min(holders.len())];
-        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !self.is_away(*worker, now)).collect();
+        let mut near: Vec<WorkerId> = replicas.iter().copied().filter(|worker| !self.is_away(shard, *worker, now)).collect();
         let mut candidates: Vec<Candidate> = near.iter().map(|worker| self.of(shard, *worker).candidate()).collect();
         let mut order = Vec::with_capacity(holders.len());
         while let Some(at) = choose(&candidates, chance) {
             candidates.remove(at);
             order.push(near.remove(at));
         }
-        for worker in holders.iter().filter(|worker| !self.is_away(**worker, now)).chain(holders) {
+        for worker in holders.iter().filter(|worker| !self.is_away(shard, **worker, now)).chain(holders) {
             if !order.contains(worker) {
                 order.push(*worker);
             }
@@ -83,9 +95,9 @@ impl Workers {
     }
 
     /// The holders in their own order: who changes a shard asks the first of them, so that changes meet in one place. Who did not
-    /// answer comes last.
-    pub(crate) fn in_rank(&self, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
-        let (away, near): (Vec<WorkerId>, Vec<_>) = holders.iter().partition(|worker| self.is_away(**worker, now));
+    /// answer, or has no room for it, comes last.
+    pub(crate) fn in_rank(&self, shard: usize, holders: &[WorkerId], now: Instant) -> Vec<WorkerId> {
+        let (away, near): (Vec<WorkerId>, Vec<_>) = holders.iter().partition(|worker| self.is_away(shard, **worker, now));
         let order: Vec<WorkerId> = near.into_iter().chain(away).collect();
         debug_assert_eq!(order.len(), holders.len(), "each holder is asked once");
         order
@@ -101,6 +113,14 @@ impl Workers {
         standing.asked -= 1;
         let queue = match ended {
             Ended::GivenUp => return,
+            Ended::Unable => {
+                standing.last_until = Some(now + UNABLE_FOR);
+                return;
+            }
+            Ended::Busy(after) => {
+                standing.last_until = Some(now + after.min(AWAY_FOR));
+                return;
+            }
             Ended::Failed => {
                 self.away.insert(worker, now + AWAY_FOR);
                 return;
@@ -113,8 +133,19 @@ impl Workers {
         self.away.remove(&worker);
     }
 
-    fn is_away(&self, worker: WorkerId, now: Instant) -> bool {
-        self.away.get(&worker).is_some_and(|until| now < *until)
+    /// An object of a shard's log is there.
+    pub(crate) fn saw_logged(&mut self, shard: usize, number: u64) {
+        self.logged.insert(shard, number);
+    }
+
+    /// The number of one that is known to be there; 0 where none is.
+    pub(crate) fn logged(&self, shard: usize) -> u64 {
+        self.logged.get(&shard).copied().unwrap_or(0)
+    }
+
+    fn is_away(&self, shard: usize, worker: WorkerId, now: Instant) -> bool {
+        let last_until = self.of(shard, worker).last_until;
+        self.away.get(&worker).copied().into_iter().chain(last_until).any(|until| now < until)
     }
 
     fn of(&self, shard: usize, worker: WorkerId) -> Standing {
@@ -175,8 +206,19 @@ mod tests {
         workers.end(0, A, Duration::from_millis(1), Ended::Failed, now);
         assert_eq!(workers.order(0, &[A, B, C], 3, 0, now), [B, C, A]);
         assert_eq!(workers.order(0, &[A, B, C], 3, 0, now + AWAY_FOR), [A, B, C]);
-        assert_eq!(workers.in_rank(&[A, B, C], now), [B, C, A]);
-        assert_eq!(workers.in_rank(&[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now), [B, C, A]);
+        assert_eq!(workers.in_rank(0, &[C, A, B], now + AWAY_FOR), [C, A, B], "whatever the queues");
+    }
+
+    #[test]
+    fn who_has_no_room_for_a_shard_is_asked_last_for_that_one_alone() {
+        let (mut workers, now) = (Workers::default(), forebay_runtime::now());
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::Unable, now);
+        assert_eq!(workers.order(0, &[A, B, C], 2, 0, now), [B, C, A], "also behind who would have to bring it");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now), [B, C, A]);
+        assert_eq!(workers.in_rank(1, &[A, B, C], now), [A, B, C], "another shard may be smaller");
+        assert_eq!(workers.in_rank(0, &[A, B, C], now + UNABLE_FOR), [A, B, C], "it is asked again at times");
     }
 
     #[test]
@@ -192,6 +234,23 @@ mod tests {
         assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B], "B has to bring it first");
         answered(&mut workers, 1, A, 10);
         assert_eq!(workers.order(1, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn who_has_too_many_waiting_for_a_shard_is_asked_last_for_that_one_until_there_are_fewer() {
+        let (mut workers, now, after) = (Workers::default(), forebay_runtime::now(), Duration::from_millis(300));
+        workers.begin(0, A);
+        workers.end(0, A, Duration::from_millis(1), Ended::Busy(after), now);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, now), [B, A]);
+        assert_eq!(workers.in_rank(1, &[A, B], now), [A, B], "for another shard nobody waits");
+        assert_eq!(workers.in_rank(0, &[A, B], now + after), [A, B]);
+    }
+
+    #[test]
+    fn what_a_log_has_is_remembered_by_the_last_answer() {
+        let mut workers = Workers::default();
+        [3, 9, 7].into_iter().for_each(|number| workers.saw_logged(1, number));
+        assert_eq!([0, 1].map(|shard| workers.logged(shard)), [0, 7], "object 9 may be given up");
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub struct ReplicaStatus {
     pub is_changing: bool,
     /// Calls that it has answered.
     pub answered: u64,
+    /// Calls that came in a minute, by those of the last look at its queue (10 s).
+    pub calls_per_min: u32,
     /// Calls under way or waiting.
     pub queue: u32,
     /// The size that it is kept at now, as a part of the input.
@@ -105,6 +107,7 @@ impl Shards {
                 bytes: state.map(|state| state.bytes),
                 is_changing: state.is_some_and(|state| state.is_changing),
                 answered: state.map_or(0, |state| state.answered),
+                calls_per_min: state.map_or(0, |state| state.calls_per_min),
                 queue: state.map_or(0, |state| state.queue),
                 now: state.map(|state| f64::from(state.size_milli) / 1000.0),
                 why: state.map(|state| state.why.clone()),

@@ -3,7 +3,8 @@
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
 //! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), what is there of changes that two
-//! workers' disks have ([`Kept`], [`ending`]), what becomes of an object of a log that comes with the word of it ([`told`]), how a dataset comes to have more or
+//! workers' disks have ([`Kept`], [`ending`]), what becomes of an object of a log that comes with the word of it ([`told`]) and of a call that is
+//! asked for again ([`Calls`]), how a dataset comes to have more or
 //! fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
 //! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
@@ -21,6 +22,7 @@ mod lending;
 mod merging;
 mod plan;
 mod repair;
+mod repeats;
 mod reshard;
 mod residence;
 mod settings;
@@ -36,6 +38,7 @@ pub use lending::{Lending, layers, lend, margin};
 pub use merging::{MERGE_LIMITS, MergeLimits, Unmerged, merge_next, merge_part_bytes};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
+pub use repeats::{Calls, Made};
 pub use reshard::{
     KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, recut,
     shards_for, start, switch, tails_fit,

@@ -63,6 +63,9 @@ pub struct ShardState {
     /// The claim under which the worker writes its log; none where it does not write it alone.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
     pub claim: Option<ShardClaim>,
+    /// Calls that came in a minute, by those of the last look at its queue.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+    pub calls_per_min: u32,
 }
 
 /// How a claim stands of a shard's log: its writer has two workers' disks acknowledge changes.

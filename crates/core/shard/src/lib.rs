@@ -47,6 +47,7 @@ pub use model::key::{Key, KeyType};
 pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
 pub use model::value::{Value, ValueType};
 pub use query::predicate::Query;
+pub use query::waited::GoOn;
 pub use record::Record;
 pub use sampling::QueryCounters;
 pub use shard::{Page, Shard, ShardInfo};

@@ -22,6 +22,7 @@ use crate::model::value::Value;
 use crate::query::Searcher;
 use crate::query::chains::{self, ChainScratch};
 use crate::query::predicate::Query;
+use crate::query::waited::{GoOn, Waited};
 use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
@@ -231,6 +232,11 @@ impl Shard {
     /// The keys where `query` holds, in order: at most `limit`, those above `after`. With a limit it takes about as long as it
     /// takes to come upon so many records, or to find all hits, whichever is less.
     pub fn search(&self, query: &Query, limit: Option<usize>, after: Option<&Key>) -> Result<Page> {
+        self.search_while(query, limit, after, &|| Ok(()))
+    }
+
+    /// The same as long as `go_on` says so; its error where it ends before.
+    pub fn search_while(&self, query: &Query, limit: Option<usize>, after: Option<&Key>, go_on: &GoOn<'_>) -> Result<Page> {
         let (set, query) = (self.layers.load(), query.alone());
         // One more than is asked for tells whether there are more.
         let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
@@ -241,7 +247,7 @@ impl Shard {
             let next = entries.last().filter(|_| is_more).map(|entry| self.key_of_entry(*entry));
             return Ok(Page { keys: self.keys_of_entries(entries), next });
         }
-        let mut records = self.with_searcher(&set, |searcher| searcher.first(query, window))?;
+        let mut records = self.with_searcher(&set, go_on, |searcher| searcher.first(query, window))?;
         let is_more = limit.is_some_and(|limit| records.len() > limit);
         records.truncate(limit.unwrap_or(usize::MAX));
         let next = records.last().filter(|_| is_more).map(|record| self.base.keys.get(*record));
@@ -305,12 +311,17 @@ impl Shard {
 
     /// How many records there are where `query` holds.
     pub fn count(&self, query: &Query) -> Result<u64> {
-        self.with_searcher(&self.layers.load(), |searcher| searcher.count(query))
+        self.count_while(query, &|| Ok(()))
     }
 
-    fn with_searcher<T>(&self, set: &LayerSet, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {
+    /// The same as long as `go_on` says so; its error where it ends before.
+    pub fn count_while(&self, query: &Query, go_on: &GoOn<'_>) -> Result<u64> {
+        self.with_searcher(&self.layers.load(), go_on, |searcher| searcher.count(query))
+    }
+
+    fn with_searcher<T>(&self, set: &LayerSet, go_on: &GoOn<'_>, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {
         let read = |record: u32, columns: &[usize], out: &mut Record| self.read(set, record, Some(columns), out);
-        call(&Searcher { base: &self.base, set, sampler: &self.sampler, read: &read })
+        call(&Searcher { base: &self.base, set, sampler: &self.sampler, read: &read, waited: Waited::new(go_on) })
     }
 
     /// `length` bytes of one value from byte `offset` on; fewer at its end. `None` without such a record, or for null.

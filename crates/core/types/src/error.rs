@@ -62,6 +62,7 @@ pub struct Error {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     after: Option<Duration>,
     in_vain: bool,
+    here_alone: bool,
 }
 
 /// The result of every fallible public function.
@@ -79,7 +80,7 @@ macro_rules! constructors {
 impl Error {
     /// An error of `kind` with a message that says what failed, on which path, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into(), source: None, after: None, in_vain: false }
+        Self { kind, message: message.into().into(), source: None, after: None, in_vain: false, here_alone: false }
     }
 
     constructors!(retry Retry, conflict Conflict, invalid Invalid, not_found NotFound, denied Denied, corrupt Corrupt,
@@ -112,6 +113,17 @@ impl Error {
     /// Whether time was spent on it in vain.
     pub fn is_in_vain(&self) -> bool {
         self.in_vain
+    }
+
+    /// Says that it is so of whom was asked, and not of the question: others that may be asked the same may do it.
+    pub fn here_alone(mut self) -> Self {
+        self.here_alone = true;
+        self
+    }
+
+    /// Whether others that may be asked the same may do it.
+    pub fn is_here_alone(&self) -> bool {
+        self.here_alone
     }
 
     /// Puts `what` before the message: `what: message`.

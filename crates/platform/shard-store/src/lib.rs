@@ -10,6 +10,7 @@ mod log;
 mod question;
 mod store;
 mod update;
+mod waited;
 
 pub use claims::{ClaimFile, ClaimedLog};
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
@@ -29,3 +30,4 @@ pub use store::{
     Updates, Wanted, read_keys, read_records, write_keys,
 };
 pub use update::{Change, ChangeIf, Filter, WantedChange};
+pub use waited::while_waited;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::cli::ShardReshardArgs;
 use crate::config::Config;
 use crate::connect::connect;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::show;
 use crate::{block_on, interruptible, progress};
 
@@ -19,7 +19,11 @@ use crate::{block_on, interruptible, progress};
 pub(super) fn run(config: &Config, args: &ShardReshardArgs) -> Outcome {
     // Taken away when nothing writes to it any more.
     let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
-    block_on(interruptible(reshard(config, args, scratch.path())))
+    let outcome = block_on(interruptible(reshard(config, args, scratch.path())));
+    if let Err(Failure::Interrupted) = &outcome {
+        eprintln!("forebay: {}: it can be asked and changed as before: give the command again to go on", args.dataset);
+    }
+    outcome
 }
 
 async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Outcome {

@@ -33,11 +33,15 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     if let Some(orders) = orders::words(shards.orders()) {
         output.line(&orders)?;
     }
+    if let Some(next) = &shards.dataset().next {
+        output.line(&announced(next.shards.len()))?;
+    }
     follows.iter().flat_map(refresh::words).try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();
-    output.table(&["shard", "worker", "starts at", "is", "bytes", "answered", "queue", ""], &[0, 2, 3, 4, 5, 6], &rows)?;
+    let head = ["shard", "worker", "starts at", "is", "bytes", "answered", "a minute", "queue", ""];
+    output.table(&head, &[0, 2, 3, 4, 5, 6, 7], &rows)?;
     let claims = status.iter().filter_map(|shard| Some((shard.shard, shard.claim.as_ref()?)));
     let mut claims = claims.map(|(shard, claim)| claimed(shard, claim)).peekable();
     if claims.peek().is_some() {
@@ -45,6 +49,11 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     }
     claims.try_for_each(|line| output.line(&line))?;
     output.finish()
+}
+
+/// That there are to be other shards, in words.
+fn announced(shards: usize) -> String {
+    format!("about to have {shards} shards: where nobody works on it, `forebay shard reshard --shards {shards}` again ends it")
 }
 
 /// Who writes a shard, in words.
@@ -82,6 +91,7 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
         replica.bytes.map_or("-".to_string(), ratio),
         replica.bytes.map_or("-".to_string(), format_bytes),
         replica.answered.to_string(),
+        replica.calls_per_min.to_string(),
         replica.queue.to_string(),
         is.to_string(),
     ]
@@ -90,6 +100,12 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_that_are_announced_are_told_with_how_that_ends() {
+        let said = announced(16);
+        assert!(said.starts_with("about to have 16 shards") && said.contains("reshard --shards 16` again"), "{said}");
+    }
 
     #[test]
     fn a_size_is_a_part_of_an_input_that_is_large_enough_for_one() {

@@ -1,7 +1,7 @@
 //! `forebay shard reshard` and `refresh` while their process, or a worker, is killed.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ impl Bed {
     fn begin(&self, arguments: &[&str]) -> Child {
         let mut begun = command(self.home.path());
         begun.args(["--coordinator", &self.address, "shard"]).args(arguments);
-        begun.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        begun.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Puts records for so long, each of which is acknowledged, and one at least.
@@ -186,6 +186,28 @@ fn a_reshard_that_is_killed_loses_nothing_and_the_next_one_ends_it() {
 }
 
 #[test]
+fn who_interrupts_a_reshard_is_told_that_it_may_be_given_again() {
+    let bed = Bed::start(1, &[]);
+    // There is much left to do when it has begun.
+    bed.bucket.server().set_latency(Duration::from_millis(500));
+    bed.bucket.server().reset_counters();
+    let begun = bed.begin(&["reshard", DATASET, "--shards", "5"]);
+    let since = Instant::now();
+    // The new shards are stored, or about to be.
+    while bed.bucket.server().counters().puts == 0 {
+        assert!(since.elapsed() < Duration::from_secs(120), "nothing is stored");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let interrupted = Command::new("kill").args(["-INT", &begun.id().to_string()]).status().unwrap();
+    let ended = begun.wait_with_output().unwrap();
+    assert!(interrupted.success() && ended.status.code() == Some(130), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("give the command again"), "{ended:?}");
+    bed.bucket.server().set_latency(Duration::ZERO);
+    bed.has_shards("5");
+    bed.all_is_there(ROWS, "at the end");
+}
+
+#[test]
 fn a_worker_that_is_killed_amid_a_reshard_loses_nothing() {
     let mut bed = Bed::start(3, &[]);
     bed.bucket.server().set_latency(LATENCY);
@@ -197,7 +219,9 @@ fn a_worker_that_is_killed_amid_a_reshard_loses_nothing() {
         bed.all_is_there(ROWS, &format!("a worker was killed after {millis} ms"));
         // It goes on with those that are left, or says that it is to be given again.
         let ended = begun.wait_with_output().unwrap();
-        assert!(ended.status.code().is_some(), "it ends by itself: {ended:?}");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let is_told = ended.status.code().is_some() && said.contains("again");
+        assert!(ended.status.success() || is_told, "{ended:?}");
         bed.has_shards(to);
         bed.all_is_there(ROWS, &format!("with {to} shards"));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use forebay_client::{Client, RESHARD_SINCE};
 use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
 use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
-use forebay_types::{ByteSize, Error, ForebayPath, Key, Result, ResultExt};
+use forebay_types::{ByteSize, Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
 
 use super::files::{bring, store_packed};
 use crate::Shards;
@@ -21,6 +21,10 @@ const BASE_SIZE: f64 = 0.01;
 const WITHIN: Duration = Duration::from_secs(600);
 /// Objects of a page of a listing.
 const PAGE: u32 = 1000;
+/// How the dataset stands when it ended early, and what becomes of that when it is given again.
+const AS_BEFORE: &str = "the dataset has the shards that it had, and this begins anew when it is given again";
+const STORED: &str = "the new shards are stored, and this sees when it is given again whether the dataset is about to have them";
+const ANNOUNCED: &str = "the new shards are announced, and take over when this is given again, or with the next merge";
 
 /// How many shards a dataset is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +127,8 @@ pub struct Cut {
 
 /// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
 /// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
-/// in the folder `scratch` of this machine. What somebody began and did not end is ended first.
+/// in the folder `scratch` of this machine. What somebody began and did not end is ended first: given again after it ended early, it goes on
+/// behind what is announced.
 ///
 /// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
 pub async fn reshard(
@@ -142,19 +147,20 @@ pub async fn reshard(
     }
     if shards.dataset.next.is_some() {
         progress(ReshardStep::Switching);
-        shards.merge_shard(0).await?;
-        shards = open(client, path).await?;
+        shards = end_begun(client, path, &shards).await.map_err(|error| stopped(error, ANNOUNCED))?;
     }
     let (before, count) = (shards.dataset.shards.len(), to.count(&shards.dataset)?);
     if count == before && shards.dataset.next.is_none() {
         return Ok(shards);
     }
-    for shard in 0..before {
-        progress(ReshardStep::Merging(shard, before));
-        shards.merge_shard(shard).await?;
-    }
-    let shards = open(client, path).await?;
-    let cut = Cut::of(&shards, count, scratch, &progress).await?;
+    let cutting = async {
+        for shard in 0..before {
+            progress(ReshardStep::Merging(shard, before));
+            shards.merge_shard(shard).await?;
+        }
+        Cut::of(&open(client, path).await?, count, scratch, &progress).await
+    };
+    let cut = cutting.await.map_err(|error| stopped(error, AS_BEFORE))?;
     progress(ReshardStep::Switching);
     cut.announce().await?;
     cut.take_place().await
@@ -216,16 +222,20 @@ impl Cut {
             dataset.next = Some(self.next.clone());
             Ok(())
         };
-        Shards::change_manifest(&self.of.client, &self.of.path, change).await.map(drop)
+        let changed = Shards::change_manifest(&self.of.client, &self.of.path, change).await;
+        changed.map(drop).map_err(|error| stopped(error, STORED))
     }
 
     /// Has these take the place of the old ones, once they are announced; gives the dataset with them.
     async fn take_place(&self) -> Result<Shards> {
-        let announced = open(&self.of.client, &self.of.path).await?;
-        if announced.dataset.log == self.of.dataset.log {
-            announced.merge_shard(0).await?;
-        }
-        let now = Shards::open(&self.of.client, &self.of.path).await?;
+        let ending = async {
+            let announced = open(&self.of.client, &self.of.path).await?;
+            if announced.dataset.log == self.of.dataset.log {
+                announced.merge_shard(0).await?;
+            }
+            Shards::open(&self.of.client, &self.of.path).await
+        };
+        let now = ending.await.map_err(|error| stopped(error, ANNOUNCED))?;
         if now.dataset.log.as_ref() == Some(&self.next.log) {
             return Ok(now);
         }
@@ -237,7 +247,7 @@ impl Cut {
         let next = &self.next;
         let (mut bytes, mut objects) = (Vec::with_capacity(next.cuts.len()), 0u64);
         for (shard, cut) in next.cuts.iter().enumerate() {
-            let (of_shard, count) = self.tail(shard, *cut).await?;
+            let (of_shard, count) = self.tail(shard, *cut).await.map_err(|error| stopped(error, AS_BEFORE))?;
             bytes.push(of_shard);
             objects += count;
         }
@@ -279,6 +289,21 @@ impl Cut {
 
 async fn open(client: &Client, path: &ForebayPath) -> Result<Shards> {
     Ok(Shards::open(client, path).await?.with_patience(WITHIN))
+}
+
+/// Has the dataset have the shards that are announced; gives it as it is then.
+async fn end_begun(client: &Client, path: &ForebayPath, shards: &Shards) -> Result<Shards> {
+    shards.merge_shard(0).await?;
+    open(client, path).await
+}
+
+/// What ended it early, and how the dataset stands, where it is of use to give it again.
+fn stopped(error: Error, stands: &str) -> Error {
+    match error.kind() {
+        // What is not found may be in other files by now.
+        ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound | ErrorKind::Internal => error.context(stands),
+        _ => error,
+    }
 }
 
 fn check_workers(client: &Client) -> Result<()> {
@@ -326,5 +351,16 @@ mod tests {
         for wrong in ["", "-1", "4294967296", "many", "16 shards"] {
             assert!(wrong.parse::<ReshardTo>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn who_is_stopped_is_told_how_the_dataset_stands_where_it_may_be_given_again() {
+        let away = stopped(Error::retry("worker 3 is gone"), ANNOUNCED);
+        assert_eq!(away.kind(), ErrorKind::Retry);
+        assert_eq!(away.message(), format!("{ANNOUNCED}: worker 3 is gone"));
+        for stands in [AS_BEFORE, STORED, ANNOUNCED] {
+            assert!(stands.contains("given again"), "{stands}");
+        }
+        assert_eq!(stopped(Error::conflict("replaced"), AS_BEFORE).message(), "replaced");
     }
 }

@@ -261,3 +261,27 @@ async fn a_disk_without_room_answers_from_afar_however_much_was_changed() {
     assert_eq!(equal(&shards, "changed").await.len(), 60);
     assert_eq!(here(&bed, 0), 0);
 }
+
+/// Of two workers the one that is asked first for changes, and every other time for a search.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_one_worker_has_no_room_for_a_shard_another_one_answers_and_changes_it() {
+    let mut bed = Bed::start(2).await;
+    let shards = make(&bed, vec![0.5, 0.5]).await;
+    shards.put(&record(5, "first"), ChangeIf::Always).await.unwrap();
+    let first = usize::from(here(&bed, 0) == 0);
+    assert_eq!((here(&bed, first), here(&bed, 1 - first)), (1, 0), "only who writes has the shard");
+    bed.take_worker(first).shutdown().await;
+    std::fs::remove_dir_all(bed.folder().join(format!("worker{first}/tiers/shards"))).unwrap();
+    bed.cluster.worker.shard_bytes = 1000;
+    bed.start_worker(first).await;
+    let part = note(777)[5..40].to_string();
+    for _ in 0..20 {
+        // One that knows nothing of the workers yet.
+        let shards = Shards::open(&bed.client, &path("far.shards")).await.unwrap();
+        let found = shards.search(&json!({"attr": "note", "contains": part}), None, Some(10)).await.unwrap();
+        assert_eq!(found, [Key::U64(777)]);
+    }
+    shards.put(&record(5, "second"), ChangeIf::Always).await.unwrap();
+    assert_eq!(get(&shards, 5).await.unwrap()["name"], "second");
+    assert_eq!((here(&bed, first), here(&bed, 1 - first)), (0, 1));
+}

@@ -182,8 +182,8 @@ impl WorkerSession {
             DataRequest::MergeShard { dataset, shard, within_ms } => {
                 Box::pin(self.merge_shard(dataset, shard, within_ms)).await?
             }
-            DataRequest::ChangeShard { dataset, shard, call, within_ms } => {
-                let version = Box::pin(rooms.shards.change(dataset, shard, call, within(within_ms), &payload)).await?;
+            DataRequest::ChangeShard { dataset, shard, call, within_ms, after } => {
+                let version = Box::pin(rooms.shards.change(dataset, shard, (call, after), within(within_ms), &payload)).await?;
                 reply(DataReply::ShardChanged { version })
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),

@@ -1,5 +1,7 @@
 //! A replica's dial: the sizes that it may be kept at, where it is, and what a call takes there.
 
+use std::time::{Duration, Instant};
+
 use forebay_navigation::{Curve, Level, Replica, ShardId};
 use forebay_types::Result;
 use parking_lot::Mutex;
@@ -12,6 +14,9 @@ const SIZE_MAX: f64 = 1.5;
 const KEEP: f64 = 0.9;
 /// What a call is presumed to take before any was answered, in microseconds.
 const PRESUMED_US: f64 = 1000.0;
+
+/// The longest that anyone is told to wait before he asks again.
+const AGAIN_SECS_MAX: f64 = 10.0;
 
 /// A replica's dial.
 #[derive(Debug)]
@@ -28,8 +33,11 @@ struct State {
     /// The level that it is on its way to: also the one that it has, where other layers of that size come.
     ordered: Option<u32>,
     start: u32,
-    /// Calls since the last plan.
+    /// Calls since the last plan, and when that was.
     arrived: u32,
+    counted: Option<Instant>,
+    /// Those before that in a minute.
+    calls_per_min: u32,
     /// Microseconds a call at the present level; none before the first one.
     us: Option<f64>,
     why: String,
@@ -88,6 +96,12 @@ impl Dial {
         state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
     }
 
+    /// When so many calls that wait are about half as many.
+    pub(super) fn again_after(&self, queue: u32) -> Duration {
+        let us = self.state.lock().us.unwrap_or(PRESUMED_US);
+        Duration::from_secs_f64((us / 1e6 * f64::from(queue) / 2.0).min(AGAIN_SECS_MAX))
+    }
+
     /// Where it begins and returns to; gives the level when nothing was ordered before and it is not there.
     pub(super) fn start_at(&self, level: u32) -> Option<u32> {
         assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
@@ -142,6 +156,11 @@ impl Dial {
         (state.why.clone(), state.ordered.is_some(), (self.size(state.level) * 1000.0).round() as u32)
     }
 
+    /// Calls that came in a minute, by those between the last two plans.
+    pub(super) fn calls_per_min(&self) -> u32 {
+        self.state.lock().calls_per_min
+    }
+
     /// Bytes and time by level. A call of now takes as long as was measured at the present level; at others it is presumed to take
     /// half as long with twice the layers. What was measured at another level, earlier, was of other calls.
     pub(super) fn curve(&self) -> Result<Curve> {
@@ -166,6 +185,11 @@ impl Dial {
         let level = state.level.min(ordered);
         let (highest, start) = (curve.highest(), state.start);
         let arrived = std::mem::take(&mut state.arrived);
+        let now = forebay_runtime::now();
+        if let Some(before) = state.counted.replace(now) {
+            let minutes = now.saturating_duration_since(before).as_secs_f64() / 60.0;
+            state.calls_per_min = if minutes > 0.0 { (f64::from(arrived) / minutes).round() as u32 } else { 0 };
+        }
         let (lowest, start, frozen) = (state.lowest, start.max(state.lowest), state.is_frozen);
         debug_assert!(start <= highest, "it returns to a level that it has");
         Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
@@ -245,6 +269,31 @@ mod tests {
         assert_eq!((replica.level, replica.ordered), (0, 0), "what is dropped is served without at once");
         dial.ended(false);
         assert_eq!(dial.replica(ShardId(1), &curve, 0).level, 2);
+    }
+
+    #[test]
+    fn what_came_between_two_plans_is_told_by_the_minute() {
+        let dial = Dial::new(300, 1000);
+        let curve = dial.curve().unwrap();
+        let plan = || dial.replica(ShardId(1), &curve, 0).arrived;
+        dial.arrived();
+        assert_eq!((plan(), dial.calls_per_min()), (1, 0), "since when is not known");
+        std::thread::sleep(Duration::from_millis(20));
+        dial.arrived();
+        assert_eq!(plan(), 1);
+        let rate = dial.calls_per_min();
+        assert!((1..=3000).contains(&rate), "{rate} a minute");
+        assert_eq!((plan(), dial.calls_per_min()), (0, 0));
+    }
+
+    #[test]
+    fn who_finds_many_waiting_is_told_when_half_of_them_are_answered() {
+        let dial = Dial::new(300, 1000);
+        assert_eq!(dial.again_after(256), Duration::from_millis(128), "nothing was answered yet");
+        dial.took(4000.0);
+        assert_eq!((dial.again_after(100), dial.again_after(0)), (Duration::from_millis(200), Duration::ZERO));
+        dial.took(1e9);
+        assert_eq!(dial.again_after(256), Duration::from_secs(10));
     }
 
     #[test]

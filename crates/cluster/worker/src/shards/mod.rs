@@ -62,6 +62,9 @@ const MANIFESTS_MAX: usize = 256;
 /// Shards that are brought here at a time: each is many requests.
 const BROUGHT_AT_ONCE: usize = 2;
 
+/// When it makes sense to ask again for one that is on its way.
+const BROUGHT_SOON: Duration = Duration::from_secs(1);
+
 /// The shards of a worker.
 pub(crate) struct Shards {
     /// By the hash of what they are made of.
@@ -251,22 +254,6 @@ impl Shards {
         }
     }
 
-    /// Makes changes of records of a shard, one JSON object a line, all of them or none; gives the version that they have now.
-    pub(crate) async fn change(
-        self: &Arc<Self>,
-        id: DatasetId,
-        number: u32,
-        call: u128,
-        within: Duration,
-        changes: &[u8],
-    ) -> Result<u64> {
-        let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
-        let (asked, served) = self.served_within(&id, number, deadline).await?;
-        let version = self.add(served, &asked, call, changes, deadline).await?;
-        self.count("change", came);
-        Ok(version)
-    }
-
     /// Another worker is about to add an object to a log.
     pub(crate) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
         self.told.coming(mount, key, records);
@@ -326,7 +313,7 @@ impl Shards {
     }
 
     async fn here_within(self: &Arc<Self>, asked: &Arc<Asked>, deadline: forebay_runtime::time::Instant) -> Result<Arc<Served>> {
-        let late = || Error::retry("the shard is not here yet: it is being brought from shared storage");
+        let late = || Error::retry("the shard is not here yet: it is being brought from shared storage").after(BROUGHT_SOON);
         let served = forebay_runtime::time::timeout_at(deadline, self.served(asked)).await.map_err(|_| late())??;
         self.place(&served, asked);
         Ok(served)

@@ -9,8 +9,8 @@ use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
-use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of};
-use forebay_types::{Error, Key, Result, format_bytes};
+use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of, while_waited};
+use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
@@ -54,6 +54,8 @@ pub(super) struct Part {
 /// What a call is presumed to take at most, in microseconds, that is answered by a thread which other calls wait for: about what a
 /// change of threads takes on a busy machine. A shard whose bytes have to come from disk is found out by its time.
 const AT_HAND_US: f64 = 100.0;
+/// What an asker waits for an answer beyond the time that he says.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 /// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
 const MERGE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -145,16 +147,30 @@ impl Served {
     /// Answers in the shard's turn, on a thread that may block.
     pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<Vec<u8>> {
         self.dial.arrived();
-        let turn = self.lanes.enter(questions.are_gets, deadline).await?;
+        // Who is told when may go elsewhere as well.
+        let later = |error: Error| match error.kind() {
+            ErrorKind::Retry => error.after(self.dial.again_after(self.lanes.queue())),
+            _ => error,
+        };
+        let turn = self.lanes.enter(questions.are_gets, deadline).await.map_err(later)?;
         let store = self.store.load_full();
+        // There as long as somebody waits.
+        let waits = Arc::new(());
+        let waiting = Arc::downgrade(&waits);
+        let go_on = move || match waiting.strong_count() > 0 && forebay_runtime::time::instant() < deadline + ON_ITS_WAY {
+            true => Ok(()),
+            false => Err(Error::retry("the question takes longer than its asker waits: ask for less")),
+        };
         let (log_from, gets) = (self.log_from(), questions.are_gets.then(|| questions.len()));
         let work = move || {
             // Held by the work itself: a caller that goes away leaves no room for another one beside it.
             let _turn = turn;
             let began = forebay_runtime::now();
-            answer_all(&store, log_from, &questions, deadline).map(|answers| (answers, began.elapsed()))
+            let answers = while_waited(go_on, || answer_all(&store, log_from, &questions, deadline));
+            answers.map(|answers| (answers, began.elapsed()))
         };
         let (answers, took) = aside("a question", work).await?;
+        drop(waits);
         self.took(gets, took);
         Ok(answers)
     }
@@ -210,6 +226,7 @@ impl Served {
             queue: self.lanes.queue(),
             why,
             claim: None,
+            calls_per_min: self.dial.calls_per_min(),
         }
     }
 

@@ -93,7 +93,7 @@ pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
 pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 5] {
     let dataset = DatasetId { mount, folder: folder.clone(), manifest: 1, tag: 1 };
     let merge = DataRequest::MergeShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
-    let change = DataRequest::ChangeShard { dataset: dataset.clone(), shard: 0, call: 1, within_ms: 100 };
+    let change = DataRequest::ChangeShard { dataset: dataset.clone(), shard: 0, call: 1, within_ms: 100, after: None };
     let ask = DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
     let (attributes, versioned) = (vec![0, 1], true);
     let wanted = WantedRecords { dataset: dataset.clone(), shard: 0, within_ms: 100, attributes, versioned };

@@ -8,6 +8,7 @@ mod orders;
 mod plans;
 mod properties;
 mod repairs;
+mod repeats;
 mod reshards;
 mod residences;
 mod support;

@@ -18,6 +18,7 @@ impl DataReply {
         match error.retry_after() {
             Some(after) => Self::Busy { after_ms: after.min(AFTER_MAX).as_millis() as u32, message },
             None if error.is_in_vain() && error.kind() == ErrorKind::Retry => Self::InVain { message },
+            None if error.is_here_alone() => Self::Elsewhere { kind: error.kind(), message },
             None => Self::Failed { kind: error.kind(), message },
         }
     }
@@ -30,16 +31,18 @@ impl DataReply {
                 Err(Error::retry(message).after(Duration::from_millis(after_ms.into()).clamp(AFTER_MIN, AFTER_MAX)))
             }
             Self::InVain { message } => Err(Error::retry(message).in_vain()),
+            Self::Elsewhere { kind, message } => Err(Error::new(kind, message).here_alone()),
             reply => Ok(reply),
         }
     }
 
-    /// The same for a peer of a version: before 9 nobody was told when to ask again, or that it is in vain.
+    /// The same for a peer of a version: before 9 nobody was told when to ask again, that it is in vain, or that another worker may do it.
     pub fn for_version(self, version: u16) -> Self {
         match self {
             Self::Busy { message, .. } | Self::InVain { message } if version < 9 => {
                 Self::Failed { kind: ErrorKind::Retry, message }
             }
+            Self::Elsewhere { kind, message } if version < 9 => Self::Failed { kind, message },
             reply => reply,
         }
     }

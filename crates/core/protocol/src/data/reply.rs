@@ -140,7 +140,8 @@ pub enum DataReply {
     Selected(SelectedRows),
     /// To `Accesses`.
     Accesses(Accesses),
-    /// To what needs shared storage while too much waits for that: another worker may be asked, or this one after so long.
+    /// To what needs shared storage, or a shard, while too much waits for that, and nothing was begun: another worker may be asked, or this one
+    /// after so long.
     Busy {
         /// Milliseconds.
         after_ms: u32,
@@ -151,6 +152,13 @@ pub enum DataReply {
     Kept(Option<Kept>),
     /// As `Failed` with `Retry`, to what was tried again and again in vain: to be as patient once more would help nobody.
     InVain {
+        /// As in `Failed`.
+        message: String,
+    },
+    /// As `Failed`, of this worker alone: another one may do it.
+    Elsewhere {
+        /// As in `Failed`.
+        kind: ErrorKind,
         /// As in `Failed`.
         message: String,
     },

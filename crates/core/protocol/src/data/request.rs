@@ -14,6 +14,7 @@ use crate::placement::WantedAccesses;
 use crate::rows::WantedRows;
 use crate::shards::{DatasetId, WantedRecords};
 use crate::tiers::TierOrder;
+use crate::version::{read_since, write_since};
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
@@ -258,6 +259,10 @@ pub enum DataRequest {
         call: u128,
         /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
         within_ms: u32,
+        /// Where it was asked before and may be done: the number of an object that the shard's log had before that. A worker that does not know
+        /// whether one behind it has the call answers [`DataReply::Elsewhere`] with `Retry`.
+        #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+        after: Option<u64>,
     },
     /// Which pages left the tiers or came, from the first such question on: [`DataReply::Departed`] as soon as there are some.
     Departed {

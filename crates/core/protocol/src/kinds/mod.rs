@@ -84,7 +84,7 @@ impl Kind for DataReply {
             | Self::Present(_) | Self::NoCell { .. } | Self::Form(_) | Self::Heard { .. } | Self::Shard { .. } | Self::Shards(_)
             | Self::ShardChanged { .. } | Self::Shared(_) | Self::Departed(_) | Self::ShardHeld(_) => 8,
             Self::Selected(_) => ROWS_SINCE,
-            Self::Accesses(_) | Self::Busy { .. } | Self::InVain { .. } => 9,
+            Self::Accesses(_) | Self::Busy { .. } | Self::InVain { .. } | Self::Elsewhere { .. } => 9,
             Self::Kept(_) => CLAIMS_SINCE,
         }
     }

@@ -99,6 +99,7 @@ fn replies() {
     golden(DataReply::Queue(hint), "0f 02 81 01");
     golden(DataReply::Kept(None), "1d 00");
     golden(DataReply::InVain { message: "a".into() }, "1e 01 61");
+    golden(DataReply::Elsewhere { kind: ErrorKind::Invalid, message: "a".into() }, "1f 02 01 61");
     golden(DataReply::Kept(Some(Kept { end: 300, is_closed: true, bytes: vec![129] })), "1d 01 ac 02 01 01 81 01");
     golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");

@@ -46,7 +46,7 @@ fn every_variant_keeps_its_number() {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
     assert_eq!(numbers(&samples::requests()), (0..34).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..31).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..32).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0, 1]);
     assert_eq!(numbers(&samples::peer_requests()), (0..11).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());

@@ -278,10 +278,12 @@ fn who_else_has_pages_and_that_they_are_coming_is_told_to_who_knows_those_fields
 fn who_writes_a_shard_alone_is_told_to_who_knows_that_field() {
     let (writer, second) = (WorkerId(1), WorkerId(2));
     let claim = ShardClaim { writer, second, held_ms: 300, behind_objects: 3, behind_bytes: 1 << 20, behind_ms: 5 };
-    let of = |claim| DataReply::Shards(vec![ShardState { claim, ..samples::shard_state() }, samples::shard_state()]);
-    let told = of(Some(claim));
+    let of = |claim, calls_per_min| {
+        DataReply::Shards(vec![ShardState { claim, calls_per_min, ..samples::shard_state() }, samples::shard_state()])
+    };
+    let told = of(Some(claim), 300);
     assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told, "and what stands behind it");
-    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), of(None));
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), of(None, 0));
 }
 
 #[test]
@@ -338,6 +340,24 @@ fn that_something_was_tried_in_vain_is_told_to_who_knows_that_kind() {
     assert!(heard(9).is_in_vain() && !heard(8).is_in_vain());
     let words = Error::retry("gave up after 9 tries, and did not answer within 30 s");
     assert!(!DataReply::failed(&words).or_error().unwrap_err().is_in_vain(), "nobody reads words");
+}
+
+#[test]
+fn what_was_there_before_a_call_was_asked_for_is_told_to_who_knows_that_field() {
+    let of = |after| DataRequest::ChangeShard { dataset: samples::dataset(), shard: 3, call: 7, within_ms: 9, after };
+    assert_eq!(decode::<DataRequest>(&encode(&of(Some(300)))).unwrap(), of(Some(300)));
+    assert_eq!(decode_from::<DataRequest>(8, &encode_for(8, &of(Some(300)))).unwrap(), of(None));
+}
+
+#[test]
+fn that_another_worker_may_do_it_is_told_to_who_knows_that_kind() {
+    let no_room = Error::invalid("the shard takes 2 GiB").here_alone().context("/lake/orders.shards");
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&no_room)))).unwrap();
+    let heard = |version| told(version).or_error().unwrap_err();
+    assert!([8, 9].into_iter().all(|version| heard(version).kind() == ErrorKind::Invalid));
+    assert!([8, 9].into_iter().all(|version| heard(version).message() == no_room.message()));
+    assert!(heard(9).is_here_alone() && !heard(8).is_here_alone());
+    assert!(!DataReply::failed(&Error::invalid("no such column")).or_error().unwrap_err().is_here_alone());
 }
 
 #[test]

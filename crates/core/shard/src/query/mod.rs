@@ -9,6 +9,7 @@ pub(crate) mod predicate;
 pub(crate) mod regex;
 pub(crate) mod rows;
 pub(crate) mod test;
+pub(crate) mod waited;
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ use crate::sampling::Sampler;
 use crate::window::Window;
 use predicate::Query;
 use rows::RowSet;
+use waited::Waited;
 
 /// Reads some attributes of a record.
 pub(crate) type ReadColumns<'r> = dyn Fn(u32, &[usize], &mut Record) -> Result<()> + 'r;
@@ -34,6 +36,7 @@ pub(crate) struct Searcher<'s> {
     pub(crate) sampler: &'s Sampler,
     /// Reads the columns of a record by the fastest layer.
     pub(crate) read: &'s ReadColumns<'s>,
+    pub(crate) waited: Waited<'s>,
 }
 
 /// Checking a candidate costs about as much as finding this many rows.
@@ -70,15 +73,15 @@ impl Searcher<'_> {
     /// Records that all that pass a test are among, sorted, and whether they are just those.
     fn candidates(&self, test: &Test<'_>) -> Result<(Vec<u32>, bool)> {
         Ok(match test {
-            Test::Rows { attribute, rows } => (self.records_of(*attribute, rows), true),
+            Test::Rows { attribute, rows } => (self.records_of(*attribute, rows)?, true),
             // What stands in records again and again is found sooner by a look at each.
             Test::Contains { .. } | Test::Matches { .. } if test.rows() / CHECK_COST >= self.base.records() as usize => {
                 ((0..self.base.records()).collect(), false)
             }
             Test::Ends { attribute, rows, .. } | Test::Contains { attribute, rows, .. } => {
-                (self.with_rows(*attribute, std::slice::from_ref(rows)), true)
+                (self.with_rows(*attribute, std::slice::from_ref(rows))?, true)
             }
-            Test::Matches { attribute, rows: Some(rows), .. } => (self.with_rows(*attribute, rows), false),
+            Test::Matches { attribute, rows: Some(rows), .. } => (self.with_rows(*attribute, rows)?, false),
             Test::Matches { rows: None, .. } => ((0..self.base.records()).collect(), false),
             Test::All(tests) => (self.all_of(tests)?, true),
             Test::Any(tests) => {
@@ -99,9 +102,9 @@ impl Searcher<'_> {
     }
 
     /// The records of rows of an attribute's column, sorted.
-    fn records_of(&self, attribute: usize, rows: &RowSet) -> Vec<u32> {
+    fn records_of(&self, attribute: usize, rows: &RowSet) -> Result<Vec<u32>> {
         if rows.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         self.sampler.search(attribute, rows.len() as u64);
         let mut records = Vec::with_capacity(rows.len());
@@ -113,12 +116,14 @@ impl Searcher<'_> {
             }
         }
         if !missing.is_empty() {
-            locate::records(self.base, self.set, attribute, missing.into_iter().flatten(), &mut records);
+            let missing = missing.into_iter().flatten().take_while(|_| self.waited.step());
+            locate::records(self.base, self.set, attribute, missing, &mut records);
+            self.waited.check()?;
         }
         if !records.is_sorted() {
             records.sort_unstable();
         }
-        records
+        Ok(records)
     }
 
     /// The records of a window that have a value, by the postings of its attribute, if they are there.
@@ -137,17 +142,19 @@ impl Searcher<'_> {
     }
 
     /// The records with a value of `attribute` in one of these rows, sorted. The rows may be of other attributes too.
-    fn with_rows(&self, attribute: usize, rows: &[Range<u32>]) -> Vec<u32> {
+    fn with_rows(&self, attribute: usize, rows: &[Range<u32>]) -> Result<Vec<u32>> {
         self.sampler.substring(rows.iter().map(|rows| rows.len() as u64).sum());
         let mut records = Vec::new();
-        locate::anywhere(self.base, self.set, rows.iter().cloned().flatten(), |_, found| {
+        let rows = rows.iter().cloned().flatten().take_while(|_| self.waited.step());
+        locate::anywhere(self.base, self.set, rows, |_, found| {
             if found.attribute as usize == attribute {
                 records.push(found.record);
             }
         });
+        self.waited.check()?;
         records.sort_unstable();
         records.dedup();
-        records
+        Ok(records)
     }
 
     /// What is in one of several answers, sorted. It never holds much more than two of them.
@@ -206,6 +213,9 @@ impl Searcher<'_> {
 
     /// Whether a record passes a test, by a look at it.
     fn passes(&self, record: u32, test: &Test<'_>, scratch: &mut Record) -> Result<bool> {
+        if !self.waited.step() {
+            self.waited.check()?;
+        }
         Ok(match test {
             Test::Rows { attribute, rows } => rows.contains(chains::row_of(self.base, self.set, record, *attribute)),
             Test::Ends { attribute, .. } | Test::Contains { attribute, .. } | Test::Matches { attribute, .. } => {

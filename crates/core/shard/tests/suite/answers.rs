@@ -1,8 +1,10 @@
 //! Answers are right at every setting of the dial, and while it turns.
 
+use std::cell::Cell;
 use std::ops::Bound;
 
 use forebay_shard::{Key, KeyType, LayerId, Query, Schema, Shard, Value, ValueType};
+use forebay_types::{Error, ErrorKind};
 use proptest::prelude::*;
 
 use crate::model::Model;
@@ -220,6 +222,31 @@ fn the_only_null_of_few_values_may_be_the_first() {
         let model = Model::new(schema.clone(), (0..200).map(record));
         let keys: Vec<_> = (0..200).map(Key::U64).collect();
         check_all_settings(&model, &keys, &[Query::eq(0, Value::Null), Query::eq(0, Value::Bool(true))]);
+    }
+}
+
+#[test]
+fn a_search_ends_when_nobody_waits_for_it() {
+    let text = |number: u64| Value::Text(format!("x{number}a"));
+    let record = |number: u64| (Key::U64(number), vec![Value::Null, Value::Null, text(number), Value::Null]);
+    let model = Model::new(schema(KeyType::U64), (0..2000).map(record));
+    let shard = Shard::open(model.build(0.0).base, []).unwrap();
+    // By a look at each record, and by walks.
+    for query in [Query::regex(2, "[a-z][0-9]+[a-z]"), Query::contains(2, "a")] {
+        let asked = Cell::new(0);
+        let waits = || {
+            asked.set(asked.get() + 1);
+            Ok(())
+        };
+        let found = shard.search_while(&query, None, None, &waits).unwrap().keys.iter().count();
+        assert!(found == 2000 && asked.get() > 0, "{found}, asked {} times: {query:?}", asked.get());
+        let gone = || Err(Error::closed("nobody waits"));
+        for limit in [None, Some(1500)] {
+            let ended = shard.search_while(&query, limit, None, &gone).unwrap_err();
+            assert_eq!(ended.kind(), ErrorKind::Closed, "{query:?}");
+        }
+        assert_eq!(shard.count_while(&query, &gone).unwrap_err().kind(), ErrorKind::Closed, "{query:?}");
+        assert_eq!(shard.search(&query, Some(1500), None).unwrap().keys.iter().count(), 1500);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Build, read, update, merge, tune: answers are those of a plain map all the way.
 
 use forebay_shard::Key;
-use forebay_shard_store::{Batch, Change, Condition, Store};
+use forebay_shard_store::{Batch, Change, Condition, Store, while_waited};
+use forebay_types::{Error, ErrorKind};
 use rand::Rng;
 use rand::rngs::StdRng;
 
@@ -17,6 +18,24 @@ fn answers_are_those_of_a_map_at_every_size() {
         check(&store, &all, 3);
         check(&Store::open(&path).unwrap(), &all, 4);
     }
+}
+
+#[test]
+fn a_search_ends_when_nobody_waits_for_it_and_no_other_one_does() {
+    let (_folder, path, _) = built(1, 3000, 0.5);
+    let store = Store::open(&path).unwrap();
+    let condition = Condition::parse("word ~ \"[ab][^c]*\"").unwrap();
+    let found = store.search(&condition, None, None).unwrap();
+    assert!(!found.is_empty());
+    let gone = || Err(Error::closed("nobody waits"));
+    let (searched, counted, read) = while_waited(gone, || {
+        (store.search(&condition, None, None), store.count(&condition), store.get(&found[0], None))
+    });
+    assert_eq!(searched.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(counted.unwrap_err().kind(), ErrorKind::Closed);
+    assert!(read.unwrap().is_some(), "a get takes no time");
+    assert_eq!(while_waited(|| Ok(()), || store.search(&condition, None, None)).unwrap(), found);
+    assert_eq!(store.search(&condition, None, None).unwrap(), found, "it was said of those alone");
 }
 
 #[test]

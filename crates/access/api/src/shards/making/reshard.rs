@@ -61,7 +61,8 @@ asked::asked_of!(ReshardAsked {
 pub(in crate::shards) const RESHARD: Described = described::<ReshardAsked>(
     Verb::Post,
     PATH,
-    "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands.",
+    "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands. \
+     Where it ended early, give it again: shards that are announced (`next`) take over, others are made anew.",
     WORK,
 );
 

@@ -69,7 +69,7 @@ async fn change_at(bed: &Bed, shards: &Shards, worker: WorkerId, call: u128, cha
     let key = change["put"]["id"].as_i64().unwrap();
     let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key as u64)) as u32;
     let change = Bytes::from(change.to_string());
-    bed.client.shards().change(worker, shards.id(), shard, call, change, Duration::from_secs(20)).await
+    bed.client.shards().change(worker, shards.id(), shard, (call, None), change, Duration::from_secs(20)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

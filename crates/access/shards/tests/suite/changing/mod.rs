@@ -4,5 +4,6 @@ mod acks;
 pub mod changes;
 mod linearizable;
 pub mod refresh;
+mod repeats;
 pub mod reshard;
 mod told;

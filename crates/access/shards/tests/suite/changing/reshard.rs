@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, DatasetPin, LogObject, LogPlace, LoggedCall, Tail, moved_call};
-use forebay_shards::{Cut, ReshardTo, Shards};
+use forebay_shards::{Cut, ReshardStep, ReshardTo, Shards};
 use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
@@ -186,6 +186,17 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_gives_it_again_makes_nothing_anew_that_is_announced() {
+    let bed = Bed::start(1).await;
+    let before = bed.create(NAME, 2, vec![0.5]).await;
+    announce(&bed, &before, 3, &mut Model::of(&bed)).await;
+    let (scratch, steps) = (bed.folder().join("scratch"), std::sync::Mutex::new(Vec::new()));
+    let progress = |step| steps.lock().unwrap().push(step);
+    let done = forebay_shards::reshard(&bed.client, &path(NAME), ReshardTo::Shards(3), &scratch, progress).await.unwrap();
+    assert_eq!((done.dataset().shards.len(), steps.lock().unwrap().clone()), (3, vec![ReshardStep::Switching]));
+}
+
 pub fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
     path(place.key(number).unwrap().as_str())
 }
@@ -317,7 +328,7 @@ async fn a_call_is_made_once_and_versions_are_never_used_again() {
     let change = async |shards: &Shards, call: u128, name: &str| {
         let shard = shards.dataset().shard_of(&Key::U64(5)) as u32;
         let change = Bytes::from(json!({"put": record(5, name)}).to_string());
-        bed.client.shards().change(worker, shards.id(), shard, call, change, Duration::from_secs(20)).await
+        bed.client.shards().change(worker, shards.id(), shard, (call, None), change, Duration::from_secs(20)).await
     };
     let first = change(&before, 77, "first").await.unwrap();
     let second = change(&before, 78, "second").await.unwrap();

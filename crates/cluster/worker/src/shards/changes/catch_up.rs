@@ -130,7 +130,7 @@ impl Shards {
     }
 
     /// The bytes of an object of a log; none where there is none.
-    async fn object(&self, door: &MountDoor, log: &Follower, number: u64) -> Result<Option<Bytes>> {
+    pub(super) async fn object(&self, door: &MountDoor, log: &Follower, number: u64) -> Result<Option<Bytes>> {
         let key = log.place().key(number)?;
         let bytes = match self.origin.read_whole(door, &key).await {
             Ok(bytes) => bytes,
@@ -142,7 +142,7 @@ impl Shards {
     }
 }
 
-fn decode(door: &MountDoor, served: &Served, log: &Follower, number: u64, bytes: &[u8]) -> Result<LogObject> {
+pub(super) fn decode(door: &MountDoor, served: &Served, log: &Follower, number: u64, bytes: &[u8]) -> Result<LogObject> {
     let key = log.place().key(number)?;
     let schema = served.store.load().records()?.schema();
     LogObject::decode(bytes, number, &schema, &format!("/{}/{key}", door.mount.name))

@@ -1,11 +1,12 @@
 //! Adding to a log: calls that wait go into one object.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::MERGE_LIMITS;
-use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, encode};
+use forebay_protocol::{CHANGES_MAX, DataRequest, DatasetId, PeerRequest, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
@@ -13,6 +14,7 @@ use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
 
 use super::moving::replaced;
+use super::repeated::{refuse_unknown, unknown};
 use crate::background::aside;
 use crate::shards::claims::Way;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
@@ -27,15 +29,36 @@ pub(super) const READ_HERE_MAX: usize = 16 << 10;
 pub(in crate::shards) const PARSED_AT_ONCE: usize = 4;
 /// How often the next number is tried while other writers are faster.
 const ATTEMPTS: usize = 64;
+/// When it makes sense to ask again for what was not begun: who asks knows by that, too, that nothing was changed.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 impl Shards {
+    /// Makes changes of records of a shard, one JSON object a line, all of them or none; gives the version that they have now. Where the call was
+    /// asked for before, it comes with the number of an object that the log had before that.
+    pub(crate) async fn change(
+        self: &Arc<Self>,
+        id: DatasetId,
+        number: u32,
+        call: (u128, Option<u64>),
+        within: Duration,
+        changes: &[u8],
+    ) -> Result<u64> {
+        let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
+        let asked = Arc::new(self.asked(&id, number).await?);
+        self.check_known(&asked, call.1)?;
+        let served = self.here_within(&asked, deadline).await?;
+        let version = self.add(served, &asked, call, changes, deadline).await?;
+        self.count("change", came);
+        Ok(version)
+    }
+
     /// Makes the changes of a call, one JSON object a line, all or none; gives the records' version. Done when shared storage has
     /// them, and no worker can answer without them.
-    pub(in crate::shards) async fn add(
+    async fn add(
         self: &Arc<Self>,
         served: Arc<Served>,
         asked: &Asked,
-        call: u128,
+        (call, after): (u128, Option<u64>),
         payload: &[u8],
         deadline: Instant,
     ) -> Result<u64> {
@@ -49,7 +72,8 @@ impl Shards {
             true => {
                 let turn = Arc::clone(&self.turns.parsing).acquire_owned();
                 let turn = forebay_runtime::time::timeout_at(deadline, turn).await;
-                let turn = turn.map_err(|_| Error::retry("too many changes come at once: nothing was changed, ask again"))?;
+                let many = |_| Error::retry("too many changes come at once: nothing was changed, ask again").after(AGAIN_AFTER);
+                let turn = turn.map_err(many)?;
                 let turn = turn.map_err(|_| Error::closed("the worker is stopping"))?;
                 let (served, payload) = (Arc::clone(&served), payload.to_vec());
                 aside("reading changes", move || {
@@ -63,7 +87,7 @@ impl Shards {
         };
         let (done, made) = oneshot::channel();
         let (bytes, came) = (payload.len(), forebay_runtime::now());
-        if served.queue.push(Call { id: call, changes, bytes, came, done })? {
+        if served.queue.push(Call { id: call, after, changes, bytes, came, done })? {
             // It goes on when those who asked go away: nobody else would tell what became of the others' calls.
             let shards = Arc::clone(self);
             self.background.spawn(within(current(), async move {
@@ -89,7 +113,7 @@ impl Shards {
     /// Makes calls, and tells those who wait; whether anything was written for them.
     async fn make(self: &Arc<Self>, served: &Served, log: &Follower, mut calls: Vec<Call>) -> bool {
         let mut came = calls.iter().map(|call| call.came).max().unwrap_or_else(forebay_runtime::now);
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             if calls.is_empty() {
                 return false;
             }
@@ -97,7 +121,7 @@ impl Shards {
                 Ok(has_written) => return has_written,
                 Err(error) if error.kind() == ErrorKind::Conflict => came = forebay_runtime::now(),
                 Err(error) => {
-                    tell_all(calls, &error);
+                    tell_all(calls, &if attempt > 0 { doubtful(error) } else { error });
                     return false;
                 }
             }
@@ -116,6 +140,7 @@ impl Shards {
     ) -> Result<bool> {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
+        self.look_back(served, log, calls).await;
         let next = self.judge(served, log, calls).await?;
         if calls.is_empty() {
             return Ok(false);
@@ -125,7 +150,7 @@ impl Shards {
         let records = of_records(calls, |_| true);
         self.tell_coming(log.mount(), &key, records)
             .await
-            .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())))?;
+            .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())).after(AGAIN_AFTER))?;
         let logged =
             |call: &Call| LoggedCall { id: call.id, changes: call.changes.iter().map(|wanted| wanted.change.clone()).collect() };
         let logged = calls.iter().map(logged).collect();
@@ -146,7 +171,7 @@ impl Shards {
             Err(error) => {
                 // There is something, or may be: of somebody who does not tell this worker, too.
                 self.told.came(log.mount(), &key);
-                return self.unsure(served, log, calls, error).await.map(|()| false);
+                return self.unsure(served, log, calls, doubtful(error)).await.map(|()| false);
             }
         };
         table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
@@ -181,6 +206,7 @@ impl Shards {
         let (verdicts, next) = {
             let read = log.read();
             check_open(&read, &served.part.folder)?;
+            refuse_unknown(calls, &read, || unknown(&served.part.folder));
             let store = served.store.load();
             let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
             let all: Vec<_> = calls.iter().map(|call| (call.id, call.changes.as_slice())).collect();
@@ -198,14 +224,14 @@ impl Shards {
         *calls = rest;
         let of_shard = served.store.load().update_bytes() as u64;
         if !calls.is_empty() && !MERGE_LIMITS.takes_more(of_shard, self.update_bytes()) {
-            let error = served.no_room();
+            let error = served.no_room().after(AGAIN_AFTER);
             calls.drain(..).for_each(|call| call.end(Err(error.clone())));
         }
         for (call, number) in ended {
             // Whoever made it may have gone before everybody heard.
             let came = DataRequest::Changed { mount: log.mount(), key: log.place().key(number)?, info: None };
             let told = self.cluster.tell_everyone(log.mount(), encode(&came)).await;
-            call.end(told.map(|()| number));
+            call.end(told.map(|()| number).map_err(doubtful));
         }
         Ok(next)
     }
@@ -232,6 +258,11 @@ fn check_open(read: &Read, folder: &Key) -> Result<()> {
         (false, true) => Err(replaced(folder)),
         (false, false) => Ok(()),
     }
+}
+
+/// The same error of what may be done: nobody takes it for refused until later.
+fn doubtful(error: Error) -> Error {
+    Error::new(error.kind(), error.message()).with_source(error)
 }
 
 fn tell_all(calls: Vec<Call>, error: &Error) {
@@ -267,6 +298,13 @@ mod tests {
     use forebay_shard_store::LogPlace;
 
     use super::*;
+
+    #[test]
+    fn what_may_be_done_is_not_said_to_be_refused_until_later() {
+        let busy = Error::retry("too much waits").after(AGAIN_AFTER);
+        let told = doubtful(busy);
+        assert_eq!((told.kind(), told.message(), told.retry_after()), (ErrorKind::Retry, "too much waits", None));
+    }
 
     #[test]
     fn who_finds_that_the_log_has_moved_looks_once_more() {

@@ -13,6 +13,7 @@ mod catch_up;
 mod commit;
 mod merge;
 mod moving;
+mod repeated;
 mod tails;
 
 pub(super) use commit::PARSED_AT_ONCE;

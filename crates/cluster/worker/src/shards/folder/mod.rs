@@ -172,7 +172,8 @@ impl Kept {
     }
 
     /// Reserves room for a shard to have `bytes` in all, and gives the shards that have to go for it: those that nobody asked for
-    /// longest, none that is on its way, held, pinned or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
+    /// longest, none that is on its way, held, pinned or `stays`. `Invalid` when it would not fit alone, which it may elsewhere; `Retry` when
+    /// too little may go.
     pub(super) fn make_room(&self, id: u128, bytes: u64, stays: impl Fn(u128) -> bool) -> Result<Vec<u128>> {
         if !self.may_fit(bytes) {
             return Err(Error::invalid(format!(
@@ -181,7 +182,8 @@ impl Kept {
                  cold file, and nothing else",
                 format_bytes(bytes),
                 format_bytes(self.bytes_max)
-            )));
+            ))
+            .here_alone());
         }
         let mut all = self.all.lock();
         // From here on with what is lent: layers may have taken it.
@@ -282,7 +284,8 @@ mod tests {
         assert_eq!(kept.make_room(4, 10, |_| false).unwrap(), []);
         assert_eq!(kept.make_room(4, 40, |_| false).unwrap(), [2], "in all, with what was reserved before");
         assert!(!kept.has(2) && kept.has(1) && !kept.has(4));
-        assert_eq!(kept.make_room(5, 101, |_| false).unwrap_err().kind(), ErrorKind::Invalid);
+        let too_large = kept.make_room(5, 101, |_| false).unwrap_err();
+        assert!(too_large.kind() == ErrorKind::Invalid && too_large.is_here_alone(), "another worker may have room");
         assert_eq!(kept.make_room(5, 50, |id| id == 1).unwrap_err().kind(), ErrorKind::Retry, "4 is on its way");
         assert!(kept.has(3), "nothing goes for what would not fit");
         assert_eq!(kept.grow(4, 50).unwrap_err().kind(), ErrorKind::Retry, "it is not here yet");

@@ -1,9 +1,10 @@
 //! How far a shard that is served has read its log.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
-use forebay_navigation::{LogRead, Telling, told};
+use forebay_navigation::{Calls, LogRead, Made, Telling, told};
 use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, LoggedCall};
 use forebay_types::{MountId, crc32c};
 use parking_lot::{Mutex, MutexGuard};
@@ -36,7 +37,7 @@ pub(in crate::shards) struct Stands {
 }
 
 /// What was read.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(in crate::shards) struct Read {
     /// The number of the first object that was not.
     pub(in crate::shards) next: u64,
@@ -59,16 +60,9 @@ pub(in crate::shards) struct Looked {
     pub(in crate::shards) words: Words,
 }
 
-/// The last calls, by what their askers drew.
-#[derive(Clone, Default)]
-struct Calls {
-    order: VecDeque<u128>,
-    numbers: HashMap<u128, u64>,
-}
-
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
-        let (read, stands) = (Read { next: from, ..Read::default() }, Stands { next: from, ..Stands::default() });
+        let (read, stands) = (Read::new(from), Stands { next: from, ..Stands::default() });
         Self { name: (mount, place), from, read: Mutex::new(read), stands: Mutex::new(stands) }
     }
 
@@ -199,6 +193,11 @@ impl Follower {
 }
 
 impl Read {
+    fn new(from: u64) -> Self {
+        let calls = Calls::new(from, CALLS_MAX);
+        Self { next: from, is_sealed: false, is_moved: false, calls, claim: None, kept: Unseen::new() }
+    }
+
     fn take_next(&mut self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
         if number != self.next {
             assert!(number < self.next, "objects are taken over without gaps");
@@ -245,21 +244,22 @@ impl Read {
 
     /// The number of the object that has a call.
     pub(in crate::shards) fn number_of(&self, call: u128) -> Option<u64> {
-        self.calls.numbers.get(&call).copied()
+        self.calls.number_of(call)
     }
-}
 
-impl Calls {
-    fn remember(&mut self, call: u128, number: u64) {
-        if self.numbers.insert(call, number).is_none() {
-            self.order.push_back(call);
-        }
-        if self.order.len() > CALLS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.numbers.remove(&oldest);
-        }
-        assert_eq!(self.order.len(), self.numbers.len(), "each call that is remembered goes in its turn");
+    /// What became of a call; where it was asked for before, the log had the object `after` before that.
+    pub(in crate::shards) fn made(&self, call: u128, after: Option<u64>) -> Made {
+        self.calls.made(call, after)
+    }
+
+    /// The number of the first object of which all calls are known, as of those behind it.
+    pub(in crate::shards) fn known_since(&self) -> u64 {
+        self.calls.since()
+    }
+
+    /// Some objects before that were read: the calls that they have, with their numbers.
+    pub(in crate::shards) fn recall(&mut self, objects: Range<u64>, calls: &[(u128, u64)]) {
+        self.calls.recall(objects, calls);
     }
 }
 
@@ -348,25 +348,9 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_forgotten_when_there_are_too_many() {
-        let mut calls = Calls::default();
-        (0..CALLS_MAX as u128 + 10).for_each(|call| calls.remember(call, 1));
-        assert_eq!((calls.order.len(), calls.numbers.len()), (CALLS_MAX, CALLS_MAX));
-        assert!(!calls.numbers.contains_key(&9) && calls.numbers.contains_key(&10));
-    }
-
-    #[test]
     #[should_panic(expected = "objects are taken over without gaps")]
     fn an_object_that_was_left_out_is_caught() {
         let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
         Follower::new(MountId(1), place, 3).take_over(4, LogObject::Sealed, |_| {});
-    }
-
-    #[test]
-    #[should_panic(expected = "each call that is remembered goes in its turn")]
-    fn a_call_that_is_never_forgotten_is_caught() {
-        let mut calls = Calls::default();
-        calls.numbers.insert(7, 1);
-        calls.remember(8, 1);
     }
 }

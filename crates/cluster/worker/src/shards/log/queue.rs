@@ -1,6 +1,6 @@
 //! Calls that wait to change a shard.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use forebay_protocol::CHANGES_MAX;
 use forebay_shard_store::WantedChange;
@@ -13,6 +13,9 @@ const OBJECT_BYTES_MAX: usize = 4 << 20;
 /// Calls of a shard that may wait, and their bytes.
 const WAITING_MAX: usize = 1024;
 const WAITING_BYTES_MAX: usize = 16 << 20;
+/// When one that finds no room may be asked for again.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
 /// Calls that wait to be made.
 #[derive(Default)]
 pub(in crate::shards) struct Queue(Mutex<Waiting>);
@@ -28,6 +31,8 @@ struct Waiting {
 /// The changes of one call.
 pub(in crate::shards) struct Call {
     pub(in crate::shards) id: u128,
+    /// An object that the log had before it was asked for first, where it was asked for before.
+    pub(in crate::shards) after: Option<u64>,
     pub(in crate::shards) changes: Vec<WantedChange>,
     /// As they were sent.
     pub(in crate::shards) bytes: usize,
@@ -40,7 +45,8 @@ impl Queue {
     pub(in crate::shards) fn push(&self, call: Call) -> Result<bool> {
         let mut waiting = self.0.lock();
         if waiting.calls.len() >= WAITING_MAX || waiting.bytes + call.bytes > WAITING_BYTES_MAX {
-            return Err(Error::retry(format!("{} calls wait to change this shard: ask again later", waiting.calls.len())));
+            let many = format!("{} calls wait to change this shard: ask again later", waiting.calls.len());
+            return Err(Error::retry(many).after(AGAIN_AFTER));
         }
         waiting.bytes += call.bytes;
         waiting.calls.push(call);
@@ -85,7 +91,7 @@ mod tests {
     fn counted(bytes: usize) -> Queue {
         let queue = Queue::default();
         let (done, _) = oneshot::channel();
-        let call = Call { id: 7, changes: Vec::new(), bytes: 100, came: forebay_runtime::now(), done };
+        let call = Call { id: 7, after: None, changes: Vec::new(), bytes: 100, came: forebay_runtime::now(), done };
         assert!(queue.push(call).unwrap());
         queue.0.lock().bytes = bytes;
         queue

@@ -187,7 +187,7 @@ pub fn data_requests() -> Vec<DataRequest> {
             versioned: false,
         }),
         DataRequest::Shards { dataset: dataset() },
-        DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100 },
+        DataRequest::ChangeShard { dataset: dataset(), shard: 0, call: 1, within_ms: 100, after: None },
         DataRequest::MergeShard { dataset: dataset(), shard: 0, within_ms: 100 },
         prefetch(false),
         prefetch(true),

@@ -88,7 +88,7 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::AskShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
         DataRequest::Shards { dataset: dataset() },
         DataRequest::MergeShard { dataset: dataset(), shard: 3, within_ms: 30_000 },
-        DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000 },
+        DataRequest::ChangeShard { dataset: dataset(), shard: 3, call: u128::MAX, within_ms: 30_000, after: None },
         DataRequest::Departed { since: 1 << 40, within_ms: 30_000 },
         DataRequest::GetRecords(WantedRecords {
             dataset: dataset(),
@@ -166,6 +166,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
         DataReply::Kept(Some(Kept { end: 1 << 40, is_closed: true, bytes: vec![1, 300] })),
         DataReply::InVain { message: "/lake/a: 9 tries".into() },
+        DataReply::Elsewhere { kind: ErrorKind::Invalid, message: "/lake/a: no room".into() },
     ]
 }
 
@@ -183,6 +184,7 @@ pub fn shard_state() -> ShardState {
         queue: 2,
         why: "nothing to change".into(),
         claim: None,
+        calls_per_min: 0,
     }
 }
 

@@ -9,6 +9,7 @@ use super::view_search::ViewSearch;
 use crate::columns::ColumnKind;
 use crate::question::Condition;
 use crate::store::{Mapped, Store, View};
+use crate::waited::go_on;
 
 /// The last key that is not below zero: keys are kept in the order of numbers without sign.
 const LAST: Key = Key::U64(i64::MAX as u64);
@@ -41,7 +42,7 @@ impl Store {
     fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
         let count = match view.only_shards() {
-            Some(all) => all.iter().map(|mapped| mapped.shard.count(query)).sum(),
+            Some(all) => all.iter().map(|mapped| mapped.shard.count_while(query, &go_on)).sum(),
             None => search(&view, query, None, None).map(|keys| keys.len() as u64),
         };
         self.named(count)
@@ -79,7 +80,7 @@ fn search_each(all: &[Arc<Mapped>], query: &Query, after: Option<&Key>, limit: O
         if left == Some(0) && !keys.is_empty() {
             break;
         }
-        keys.extend(mapped.shard.search(query, left, after)?.keys.iter());
+        keys.extend(mapped.shard.search_while(query, left, after, &go_on)?.keys.iter());
     }
     Ok(keys)
 }

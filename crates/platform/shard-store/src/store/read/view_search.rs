@@ -7,6 +7,7 @@ use forebay_types::Result;
 
 use crate::store::{Mapped, View};
 use crate::update::Matcher;
+use crate::waited::go_on;
 
 /// Hits that an update hides are passed over in pages, the first of them of at least so many keys, each twice as long as the
 /// one before: so there are few, however many hits are hidden.
@@ -73,7 +74,7 @@ impl<'v> ViewSearch<'v> {
         let mut page_keys = limit.map(|limit| limit.max(PAGE_KEYS_MIN));
         let (mut after, mut wanted) = (after.cloned(), limit.unwrap_or(usize::MAX));
         while wanted > 0 {
-            let page = mapped.shard.search(self.query, page_keys, after.as_ref())?;
+            let page = mapped.shard.search_while(self.query, page_keys, after.as_ref(), &go_on)?;
             let shown = page.keys.iter().filter(|key| !self.view.hides_in_shard(place, key));
             for key in shown.take(wanted) {
                 found.insert(key);
