@@ -1,8 +1,10 @@
 //! The live bars: four workers, each held to a number of bytes a second that it sends, and skewed reads over TCP whose
 //! popularity shifts half way. The peer, in the same run, is rendezvous hashing with one replica.
 
+mod open;
 mod readers;
 mod rig;
+mod versus;
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +15,15 @@ use serde::Serialize;
 use readers::{Readers, Tally};
 use rig::Rig;
 
+pub use versus::{slow, versus};
+
 /// What is read, and how fast it may be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveSettings {
     /// Bytes a second that each worker sends at most.
     pub serve_bytes_per_sec: u64,
+    /// This one sends half as much.
+    pub slow: Option<usize>,
     /// Objects.
     pub objects: usize,
     /// Bytes of each.
@@ -40,6 +46,7 @@ impl Default for LiveSettings {
     fn default() -> Self {
         Self {
             serve_bytes_per_sec: 100_000_000,
+            slow: None,
             objects: 60,
             object_bytes: 4 << 20,
             latency: Duration::from_millis(10),

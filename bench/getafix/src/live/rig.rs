@@ -1,7 +1,7 @@
 //! The live cluster that the bars run against, with all objects loaded and a known order of their popularity.
 
 use forebay_client::{AdminRequest, Client, ClientSettings};
-use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_coordinator::{Coordinator, CoordinatorSettings, PlacementSettings};
 use forebay_node::Node;
 use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::Security;
@@ -36,7 +36,7 @@ impl Rig {
             let room = 2 * (settings.objects * settings.object_bytes) as u64;
             let mut worker = node.worker_in(&folder.path().join(format!("worker-{number}")), room);
             worker.unix_socket = None;
-            worker.serve_bytes_per_sec = Some(settings.serve_bytes_per_sec);
+            worker.serve_bytes_per_sec = Some(rate(number, settings));
             let users = Tuning::default();
             let tuning = Tuning { beat: users.beat.min(settings.window / 8), ..users };
             node.start_worker_with(worker, tuning).await?;
@@ -66,13 +66,35 @@ impl Rig {
         self.versions[object].key.as_str().to_string()
     }
 
+    /// Replicas that workers hold of what is known to be read, a segment.
+    pub(super) fn replicas(&self) -> f64 {
+        let status = self.coordinator().placement(0);
+        status.replicas_held as f64 / status.segments_known.max(1) as f64
+    }
+
+    /// Whether the slow worker's speed is known within a tenth.
+    pub(super) fn knows_the_slow_one(&self, settings: LiveSettings) -> bool {
+        let Some(number) = settings.slow else { return false };
+        let (slow, rate) = (self.node.workers[number].id(), rate(number, settings) as f64);
+        let speeds = self.coordinator().placement(0).speeds;
+        speeds.iter().any(|(worker, speed)| *worker == slow && (*speed as f64 / rate - 1.0).abs() <= 0.1)
+    }
+
+    fn coordinator(&self) -> &Coordinator {
+        self.node.coordinator.as_ref().expect("it leads")
+    }
+
     /// How many workers clients are told to read an object from.
     pub(super) fn workers_of(&self, key: &str) -> usize {
-        let coordinator = self.node.coordinator.as_ref().expect("it leads");
-        let status = coordinator.placement(self.versions.len());
+        let status = self.coordinator().placement(self.versions.len());
         let segment = status.segments.iter().find(|segment| segment.path.key().as_str() == key);
         segment.map_or(1, |segment| segment.routing.len())
     }
+}
+
+/// Bytes a second that a worker sends.
+fn rate(number: usize, settings: LiveSettings) -> u64 {
+    if settings.slow == Some(number) { settings.serve_bytes_per_sec / 2 } else { settings.serve_bytes_per_sec }
 }
 
 /// The bytes of an object: no two places of any two are alike.
