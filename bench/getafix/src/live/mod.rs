@@ -4,7 +4,7 @@
 mod open;
 mod readers;
 mod rig;
-mod versus;
+mod ways;
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use readers::{Readers, Tally};
 use rig::Rig;
 
-pub use versus::{slow, versus};
+pub use ways::{slow, versus};
 
 /// What is read, and how fast it may be sent.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,7 @@ use deciding::{Refused, failpoint};
 use executors::ExecutorEntry;
 pub(super) use executors::TaskName;
 pub(super) use giving::Chosen;
-pub(super) use own_time::own_time;
+pub(super) use own_time::computed_for;
 
 use super::attempts::{Attempts, RUN_AGAIN};
 use super::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};

@@ -12,7 +12,7 @@ const DECODING: &str = "time_elapsed_processing";
 
 /// A task's run, but for what it waited for: how fast slow storage has fed it says nothing of what it needs. Its partitions run beside
 /// each other, so that the sum may be more than the run; one whose operators say nothing counts as computing all the time.
-pub(in crate::scheduler) fn own_time(status: &TaskStatus) -> Duration {
+pub(in crate::scheduler) fn computed_for(status: &TaskStatus) -> Duration {
     let ran = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));
     let computed = status.metrics.iter().fold(0_u64, |sum, operator| sum.saturating_add(nanos(operator)));
     if computed == 0 { ran } else { ran.min(Duration::from_nanos(computed)) }
@@ -58,7 +58,7 @@ mod tests {
         let metric = |metric| OperatorMetric { partition: None, metric: Some(metric) };
         let set = |metrics: Vec<Metric>| OperatorMetricsSet { metrics: metrics.into_iter().map(metric).collect() };
         let metrics = operators.into_iter().map(set).collect();
-        own_time(&TaskStatus { start_exec_time: 5_000, end_exec_time: 6_000, metrics, ..TaskStatus::default() }).as_millis()
+        computed_for(&TaskStatus { start_exec_time: 5_000, end_exec_time: 6_000, metrics, ..TaskStatus::default() }).as_millis()
     }
 
     #[test]
