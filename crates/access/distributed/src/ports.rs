@@ -267,7 +267,8 @@ impl Ways {
         let (_, always) = watch::channel(target.to_string());
         let seen = Arc::new(Seen::default());
         let task = self.listen(&path, always, Arc::clone(&seen))?;
-        sockets.by_target.insert(target.to_string(), Way { path: path.clone(), asked, asked_at, seen, task });
+        let known = sockets.by_target.insert(target.to_string(), Way { path: path.clone(), asked, asked_at, seen, task });
+        assert!(known.is_none(), "one way leads to {target}");
         Ok(path)
     }
 

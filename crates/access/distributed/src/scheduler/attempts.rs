@@ -183,6 +183,7 @@ fn running_again(mut status: TaskStatus) -> TaskStatus {
 
 /// The status of a task that is run once more, by itself. Of what it has written nobody was told.
 fn waiting_again(mut status: TaskStatus) -> TaskStatus {
+    assert!(matches!(status.status, Some(task_status::Status::Failed(_))), "a task that failed waits again");
     if let Some(task_status::Status::Failed(failed)) = &mut status.status {
         failed.failed_reason = Some(FailedReason::ResultLost(ResultLost {}));
         (failed.retryable, failed.count_to_failures) = (true, true);

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::elsewhere::COMES_WITHIN;
-use super::flight::{Flight, Landed, Wanted, common};
+use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use super::piece::Piece;
 use super::transfer::{Source, transfer};
@@ -108,7 +108,7 @@ impl Flights {
         let (mut coming, mut come_later) = (Vec::new(), false);
         for flight in self.table.lock().get(&segment).into_iter().flatten().filter(|flight| flight.has_some_of(run)) {
             match flight.for_other(worker, other, run) {
-                ForOther::Waits => coming.push((Arc::clone(flight), common(flight.run, run))),
+                ForOther::Waits => coming.push((Arc::clone(flight), flight.common(run))),
                 ForOther::AsksLater => come_later = true,
                 ForOther::Fetches | ForOther::FetchesToo => {}
             }

@@ -29,6 +29,7 @@ impl Silences {
 
     /// It was too slow for a question that `began` then.
     pub(super) fn was_slow(&mut self, worker: WorkerId, began: Instant, now: Instant) {
+        assert!(began <= now, "a question begins before it is over");
         self.0.retain(|_, one| one.is_lately(now));
         let one = self.0.entry(worker).or_insert(Silence { since: now, questions: 0 });
         if one.questions == 0 || began >= one.since {
