@@ -72,12 +72,14 @@ impl<'a> Pour<'a> {
 
     /// Requests to shared storage, once it is this flight's turn, for exactly those pages of `run`, which come next, that no other worker has by then.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
+        let mut permit = turn(self.wanted, self.flight, run).await;
         let mut left = Some(run);
         while let Some(run) = left.take() {
-            let mut permit = turn(self.wanted, self.flight, run).await;
             let (heard, coming) = permit.during(self.meanwhile(run)).await;
-            let last = left_to_the_end(run, self.wanted.segment.pages(), !coming.is_empty());
-            left = last.filter(|last| !heard.has(last.start));
+            if !coming.is_empty() && self.waited < COMES_WITHIN {
+                let last = left_to_the_end(run, self.wanted.segment.pages());
+                left = last.filter(|last| !heard.has(last.start));
+            }
             let now = left.map_or(run, |last| PageRun::new(run.start, last.start));
             self.flight.asks_for(now);
             for part in with_gaps(now, heard.given()) {
@@ -90,8 +92,6 @@ impl<'a> Pour<'a> {
                 }
             }
             if let Some(last) = left {
-                // What came meanwhile was not waited for.
-                self.waited = Duration::ZERO;
                 coming.into_iter().for_each(|other| self.flight.asks_later(other, last));
             }
         }

@@ -6,13 +6,15 @@
 //! waits for it. How long that may keep a read or a plan is bounded ([`asks_again`]).
 //!
 //! Parts of an object that two workers read may border on each other within a page, as row groups do that are two tasks' input. The one whose
-//! part begins with that page fetches it, as it has it first of all; the other one leaves it to the end of its request ([`left_to_the_end`])
-//! and asks for it then, so that neither waits.
+//! part begins with that page fetches it, as it has it first of all; the other one leaves it to the end of its request, where that is long
+//! ([`left_to_the_end`]), and asks for it then, so that neither waits.
 
 use std::time::Duration;
 
 use forebay_types::{PageRun, WorkerId};
 
+/// Pages from which on a request is long: 256 KiB.
+const LONG_PAGES: u32 = 64;
 /// How long a reader waits for other workers at most once shared storage could be asked, and how often they are asked for one request then.
 const READER_WAITS: (u32, Duration) = (1, Duration::from_millis(200));
 /// The same of a plan.
@@ -83,16 +85,16 @@ impl OnTheWay {
     }
 }
 
-/// The page of a request that it leaves to its end, where others may bring some of it still: its last, with which the part of another one may
-/// begin, who has it by then. None where nothing of the segment, of so many `pages`, lies behind it.
-pub fn left_to_the_end(run: PageRun, pages: u32, others_bring: bool) -> Option<PageRun> {
+/// The page of a long request that it leaves to its end, where others may bring some of it still: its last, with which the part of another one
+/// may begin, who has it by then. A short one has it as soon as what is before it. None where nothing of the segment, of so many `pages`, lies
+/// behind it.
+pub fn left_to_the_end(run: PageRun, pages: u32) -> Option<PageRun> {
     assert!(run.end() <= pages, "a request is for pages of its segment");
-    (others_bring && run.len > 1 && run.end() < pages).then(|| PageRun::new(run.end() - 1, run.end()))
+    (run.len >= LONG_PAGES && run.end() < pages).then(|| PageRun::new(run.end() - 1, run.end()))
 }
 
 /// Whether workers that were told to fetch pages, or have them coming, are asked before shared storage, when they were asked for the same request
-/// in so many rounds and have been waited for for so long: what any of them says or does not say delays a read by no more, and
-/// by as much once more for a page that is left to the end.
+/// in so many rounds and have been waited for for so long: what any of them says or does not say delays a read by no more.
 pub fn asks_again(is_read: bool, rounds: u32, waited: Duration) -> bool {
     assert!(rounds <= PLAN_WAITS.0, "{rounds} rounds for one request");
     let (rounds_max, longest) = if is_read { READER_WAITS } else { PLAN_WAITS };
@@ -214,10 +216,9 @@ mod tests {
                 assert_eq!(at.for_other(true, Meeting::First, worker, other), ForOther::AsksLater, "and this one before that");
             }
         }
-        assert_eq!(left_to_the_end(run(0, 100), 300, true), Some(run(99, 100)));
-        assert_eq!(left_to_the_end(run(0, 100), 300, false), None, "nobody else brings it");
-        assert_eq!(left_to_the_end(run(99, 100), 300, true), None, "nothing comes before it");
-        assert_eq!(left_to_the_end(run(0, 300), 300, true), None, "nobody's part begins there");
+        assert_eq!(left_to_the_end(run(0, 100), 300), Some(run(99, 100)));
+        assert_eq!(left_to_the_end(run(40, 100), 300), None, "it comes with the others");
+        assert_eq!(left_to_the_end(run(0, 300), 300), None, "nobody's part begins there");
     }
 
     #[test]

@@ -9,13 +9,15 @@ use crate::shuffle::WRITE_TIMES;
 
 /// In which time scans decode, by the name of their metric. They wait in all others that they have.
 const DECODING: &str = "time_elapsed_processing";
+/// The least that counts: a task that was answered without its input is said to read at once, and its kind is not as fast as that.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// A task's run, but for what it waited for: how fast slow storage has fed it says nothing of what it needs. Its partitions run beside
 /// each other, so that the sum may be more than the run; one whose operators say nothing counts as computing all the time.
 pub(in crate::scheduler) fn computed_for(status: &TaskStatus) -> Duration {
     let ran = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));
     let computed = status.metrics.iter().fold(0_u64, |sum, operator| sum.saturating_add(nanos(operator)));
-    if computed == 0 { ran } else { ran.min(Duration::from_nanos(computed)) }
+    if computed == 0 { ran } else { ran.min(Duration::from_nanos(computed).max(LEAST)) }
 }
 
 fn nanos(operator: &OperatorMetricsSet) -> u64 {
@@ -76,7 +78,9 @@ mod tests {
         assert_eq!(told(vec![vec![Metric::ElapseTime(700 * MS), Metric::ElapseTime(700 * MS)]]), 1_000);
         assert_eq!(told(vec![vec![Metric::ElapseTime(u64::MAX), Metric::ElapseTime(1)], vec![Metric::ElapseTime(1)]]), 1_000);
         assert_eq!((told(Vec::new()), told(vec![Vec::new()])), (1_000, 1_000));
+        assert_eq!(told(vec![vec![Metric::ElapseTime(7)]]), 1, "no rate goes to what nothing ever reads");
     }
+
     /// What a task of an unknown kind is taken to read in a second.
     fn input(segment: u128) -> TaskInput {
         let range = BlockRange { segment: SegmentId(segment), pages: PageRun::new(0, 16_384) };

@@ -39,6 +39,7 @@ impl Silences {
 
     /// It can't be asked, or gave what it should not.
     pub(super) fn failed(&mut self, worker: WorkerId, now: Instant) {
+        self.0.retain(|_, one| one.is_lately(now));
         self.0.insert(worker, Silence { since: now, questions: SLOW_MAX });
     }
 
@@ -82,5 +83,8 @@ mod tests {
         assert!(!silences.is_well(one, now) && silences.is_well(one, now + AWAY_FOR));
         silences.answered(one);
         assert!(silences.is_well(one, now));
+        (2..9).for_each(|other| silences.failed(WorkerId(other), now));
+        silences.failed(one, now + AWAY_FOR);
+        assert_eq!(silences.0.len(), 1, "who failed long ago, and may never come back, is forgotten");
     }
 }
