@@ -3,7 +3,7 @@
 use forebay_chart::{Chart, Line};
 use forebay_types::Result;
 
-use crate::compare::{named, way};
+use crate::compare::{compare, named, way};
 use crate::metrics::Outcome;
 use crate::scenario::{Scenario, Way};
 
@@ -13,7 +13,10 @@ pub fn figures(seeds: u64) -> Result<Vec<(&'static str, Chart)>> {
     Ok(vec![
         ("knee", draw.knee()?),
         ("storage-p50", draw.storage("p50", |outcome| outcome.p50_ms)?),
+        ("storage-p95", draw.storage("p95", |outcome| outcome.p95_ms)?),
         ("storage-p99", draw.storage("p99", |outcome| outcome.p99_ms)?),
+        ("workers-storage", draw.workers("replicas a segment", |outcome| outcome.storage)?),
+        ("workers-p99", draw.workers("p99, ms", |outcome| outcome.p99_ms)?),
         ("utilisation", draw.utilisation()?),
         ("garbage", draw.garbage()?),
         ("polling", draw.polling()?),
@@ -78,6 +81,19 @@ impl Draw {
         ))
     }
 
+    /// Figures 10 and 11: from 10 to 25 workers, at one load of each.
+    fn workers(&self, y: &str, of: fn(&Outcome) -> f64) -> Result<Chart> {
+        let ways = ["getafix", "getafix-paper", "scarlett", "uniform-2-jsq-answers", "uniform-equal"].map(String::from);
+        let mut lines = ways.each_ref().map(|way| Line { name: way.clone(), ..Line::default() });
+        for workers in [10, 15, 20, 25] {
+            let place = Scenario::new(workers, 100, 0.7, 0.99);
+            for (line, row) in lines.iter_mut().zip(compare(&place, &ways, self.seeds)?) {
+                line.points.push((workers as f64, of(&row.outcome)));
+            }
+        }
+        Ok(chart("By workers: 100 segments, 0.7 busy", "workers", y, lines.into()))
+    }
+
     fn utilisation(&self) -> Result<Chart> {
         let mut lines = Vec::new();
         for name in ["getafix", "getafix-budget-2", "getafix-paper", "scarlett", "uniform-2", "uniform-2-jsq"] {
@@ -107,7 +123,7 @@ impl Draw {
         ))
     }
 
-    /// Figure 15: how often clients poll.
+    /// Figure 15: how often clients poll, up to five windows.
     fn polling(&self) -> Result<Chart> {
         let mut lines = Vec::new();
         let breaks = |way: Way| Way { leading: crate::Leading { make_before_break: false, ..way.leading }, ..way };
@@ -119,7 +135,7 @@ impl Draw {
             ("getafix, new segments", "fresh", way("getafix")?),
             ("getafix-paper, new segm.", "fresh", way("getafix-paper")?),
         ] {
-            lines.push(line(title, &[1, 5, 10, 20, 30, 40, 60], |secs| {
+            lines.push(line(title, &[1, 5, 10, 20, 30, 40, 60, 120, 300], |secs| {
                 let mut place = place(scenario)?;
                 place.cluster.poll = secs * 1_000_000;
                 Ok((*secs as f64, self.run(&place, &way).p99_ms))

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_protocol::PROTOCOL_VERSION;
@@ -33,7 +33,8 @@ const ADMITTED_MAX: usize = 64;
 const CONNECTIONS_MAX: usize = 1024;
 /// How long an accept that failed rests.
 const REST: Duration = Duration::from_millis(50);
-/// Ways to others that there are at a time, but for those that are used: each has a descriptor and a task, and executors come and go.
+/// Ways to others that there are at a time, but for those that are used or about to be: each has a descriptor and a task, and executors come
+/// and go.
 const WAYS_MAX: usize = 1024;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -158,23 +159,40 @@ struct Way {
     path: PathBuf,
     /// When it was asked for last, in [`Sockets::asked`].
     asked: u64,
+    asked_at: Instant,
     /// The task at the socket has it too, and each connection.
-    is_away: Arc<AtomicBool>,
+    seen: Arc<Seen>,
     task: AbortHandle,
+}
+
+/// What the task at a socket has seen.
+#[derive(Default)]
+struct Seen {
+    /// Nobody answers at the other end.
+    is_away: AtomicBool,
+    /// Somebody has come since the socket was asked for last.
+    is_taken: AtomicBool,
 }
 
 impl Way {
     fn is_used(&self) -> bool {
-        Arc::strong_count(&self.is_away) > 2
+        Arc::strong_count(&self.seen) > 2
+    }
+
+    /// Nobody uses it, and who has asked for it has come, or will not come any more: where it went in between he would find no socket.
+    fn may_go(&self, now: Instant) -> bool {
+        let comes = !self.seen.is_taken.load(Relaxed) && now.saturating_duration_since(self.asked_at) < CONNECT_TIMEOUT;
+        !comes && !self.is_used()
     }
 }
 
 impl Sockets {
-    /// Lets the one go that was asked for longest ago, of those that nobody uses. Who goes there asks for it anew.
-    fn let_oldest_go(&mut self) {
-        let unused = self.by_target.iter().filter(|(_, way)| !way.is_used());
-        let oldest = unused.min_by_key(|(_, way)| way.asked).map(|(target, _)| target.clone());
-        if let Some(way) = oldest.and_then(|target| self.by_target.remove(&target)) {
+    /// Lets those go that were asked for longest ago until there is room for one, of those that may. Who goes there asks for them anew.
+    fn make_room(&mut self, now: Instant) {
+        while self.by_target.len() >= self.most {
+            let idle = self.by_target.iter().filter(|(_, way)| way.may_go(now));
+            let oldest = idle.min_by_key(|(_, way)| way.asked).map(|(target, _)| target.clone());
+            let Some(way) = oldest.and_then(|target| self.by_target.remove(&target)) else { return };
             way.task.abort();
             // What stays of it goes with the folder.
             let _ = std::fs::remove_file(&way.path);
@@ -235,36 +253,36 @@ impl Ways {
 
     /// The socket whose other end is a guarded connection to the target.
     fn socket(&self, target: &str) -> Result<PathBuf> {
-        let mut sockets = self.0.sockets.lock();
+        let (mut sockets, asked_at) = (self.0.sockets.lock(), forebay_runtime::now());
         sockets.asked += 1;
         let asked = sockets.asked;
         if let Some(way) = sockets.by_target.get_mut(target) {
-            way.asked = asked;
+            (way.asked, way.asked_at) = (asked, asked_at);
+            way.seen.is_taken.store(false, Relaxed);
             return Ok(way.path.clone());
         }
-        if sockets.by_target.len() >= sockets.most {
-            sockets.let_oldest_go();
-        }
+        sockets.make_room(asked_at);
         let path = self.0.folder.join(asked.to_string());
         // Nobody says another one.
         let (_, always) = watch::channel(target.to_string());
-        let is_away = Arc::new(AtomicBool::default());
-        let task = self.listen(&path, always, Arc::clone(&is_away))?;
-        sockets.by_target.insert(target.to_string(), Way { path: path.clone(), asked, is_away, task });
+        let seen = Arc::new(Seen::default());
+        let task = self.listen(&path, always, Arc::clone(&seen))?;
+        let known = sockets.by_target.insert(target.to_string(), Way { path: path.clone(), asked, asked_at, seen, task });
+        assert!(known.is_none(), "one way leads to {target}");
         Ok(path)
     }
 
-    fn listen(&self, path: &Path, target: watch::Receiver<String>, is_away: Arc<AtomicBool>) -> Result<AbortHandle> {
+    fn listen(&self, path: &Path, target: watch::Receiver<String>, seen: Arc<Seen>) -> Result<AbortHandle> {
         let _runtime = self.0.runtime.enter();
         let listener = UnixListener::bind(path)?;
         let mut tasks = self.0.tasks.lock();
         while tasks.try_join_next().is_some() {}
-        Ok(tasks.spawn(forward(listener, target, self.0.security.clone(), is_away)))
+        Ok(tasks.spawn(forward(listener, target, self.0.security.clone(), seen)))
     }
 }
 
 /// Takes each connection at a socket to the target of then. Ends with its owner.
-async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, security: Security, is_away: Arc<AtomicBool>) {
+async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, security: Security, seen: Arc<Seen>) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -279,15 +297,17 @@ async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, se
             forebay_runtime::time::sleep(REST).await;
             continue;
         };
-        let (target, security, is_away) = (target.borrow().clone(), security.clone(), Arc::clone(&is_away));
+        // It is used from now on, and only then is it taken.
+        let (target, security, seen) = (target.borrow().clone(), security.clone(), Arc::clone(&seen));
+        seen.is_taken.store(true, Relaxed);
         connections.spawn(async move {
             match Guarded::connect(&target, &security).await {
                 Ok(mut far) => {
-                    is_away.store(false, Relaxed);
+                    seen.is_away.store(false, Relaxed);
                     drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
                 }
                 // Once: an executor asks for a scheduler that is away twenty times a second.
-                Err(error) if !is_away.swap(true, Relaxed) => tracing::warn!(%error, "no way there"),
+                Err(error) if !seen.is_away.swap(true, Relaxed) => tracing::warn!(%error, "no way there"),
                 Err(error) => tracing::debug!(%error, "no way there still"),
             }
         });
@@ -296,9 +316,22 @@ async fn forward(listener: UnixListener, mut target: watch::Receiver<String>, se
 
 #[cfg(test)]
 mod tests {
+    use forebay_testbed::until;
     use tokio::net::UnixStream;
 
     use super::*;
+
+    fn count(ways: &Ways) -> usize {
+        ways.0.sockets.lock().by_target.len()
+    }
+
+    /// Comes to a socket and goes again: nobody answers at the target.
+    async fn come_and_go(ways: &Ways, target: &str) {
+        let path = ways.socket(target).unwrap();
+        drop(UnixStream::connect(&path).await.unwrap());
+        let may_go = || ways.0.sockets.lock().by_target[target].may_go(forebay_runtime::now());
+        until("its connection is over", may_go).await;
+    }
 
     #[tokio::test]
     async fn ways_to_executors_that_come_and_go_are_bounded_and_one_that_is_used_stays() {
@@ -310,17 +343,43 @@ mod tests {
         let _near = UnixStream::connect(&used).await.unwrap();
         // It says nothing, so that the handshake goes on.
         let _far = executor.accept().await.unwrap();
-        let first = ways.socket("executor-1:1").unwrap();
-        for number in 2..20 {
-            assert_eq!(ways.socket("executor-1:1").unwrap(), first, "who is asked for again and again stays");
-            ways.socket(&format!("executor-{number}:1")).unwrap();
-            assert!(ways.0.sockets.lock().by_target.len() <= 3);
+        come_and_go(&ways, "127.0.0.2:1").await;
+        let first = ways.socket("127.0.0.2:1").unwrap();
+        for number in 3..9 {
+            come_and_go(&ways, "127.0.0.2:1").await;
+            assert_eq!(ways.socket("127.0.0.2:1").unwrap(), first, "who is asked for again and again stays");
+            come_and_go(&ways, &format!("127.0.0.{number}:1")).await;
+            assert!(count(&ways) <= 3);
         }
         assert_eq!(ways.socket(&at).unwrap(), used);
-        assert!(used.exists() && first.exists());
-        (20..22).for_each(|number| drop(ways.socket(&format!("executor-{number}:1")).unwrap()));
+        come_and_go(&ways, "127.0.0.2:1").await;
+        for number in 9..11 {
+            come_and_go(&ways, &format!("127.0.0.{number}:1")).await;
+        }
         assert!(used.exists() && !first.exists());
-        let again = ways.socket("executor-1:1").unwrap();
+        let again = ways.socket("127.0.0.2:1").unwrap();
         assert!(again != first && UnixStream::connect(&again).await.is_ok(), "who comes back has a way again");
+    }
+
+    #[tokio::test]
+    async fn a_way_was_gone_before_who_had_asked_for_it_came_there() {
+        let ways = Ways::new(&Security::default()).unwrap();
+        ways.0.sockets.lock().most = 3;
+        come_and_go(&ways, "127.0.0.2:1").await;
+        // More at a time than there may be.
+        let asked: Vec<PathBuf> = (3..9).map(|number| ways.socket(&format!("127.0.0.{number}:1")).unwrap()).collect();
+        for path in &asked {
+            assert!(UnixStream::connect(path).await.is_ok(), "{}", path.display());
+        }
+        let all_may_go = || {
+            let sockets = ways.0.sockets.lock();
+            sockets.by_target.values().all(|way| way.may_go(forebay_runtime::now()))
+        };
+        until("they are idle", all_may_go).await;
+        assert_eq!(count(&ways), 6, "the one that was idle went");
+        ways.socket("127.0.0.9:1").unwrap();
+        assert_eq!(count(&ways), 3, "there are no more than that again");
+        let later = forebay_runtime::now() + CONNECT_TIMEOUT;
+        assert!(ways.0.sockets.lock().by_target["127.0.0.9:1"].may_go(later), "nobody waits for who never comes");
     }
 }

@@ -79,7 +79,7 @@ table! {
     WORKER_FETCHED_BYTES: Counters = "forebay_worker_fetched_bytes_total" [];
     /// Of these, bytes that went to who asked without staying in a tier.
     WORKER_PASSED_THROUGH_BYTES: Counters = "forebay_worker_passed_through_bytes_total" [];
-    /// Of these, bytes that another worker fetched too, as far as is known here: it was told to, or had them coming for too long.
+    /// Of these, bytes that another worker fetched too, as far as is known here: it was told to.
     WORKER_FETCHED_TWICE_BYTES: Counters = "forebay_worker_fetched_twice_bytes_total" [];
     /// Bytes that were written to shared storage.
     WORKER_WRITTEN_BYTES: Counters = "forebay_worker_written_bytes_total" [];

@@ -3,7 +3,7 @@
 use forebay_chart::{Bars, Chart, Line, Row};
 use forebay_scheduling::sustained_tasks;
 
-use super::bars::{KINDS, loaded, panel};
+use super::bars::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, panel};
 use super::{MixApartSettings, mixapart_chart, mixapart_rows, sustained};
 
 /// Shares of the input that are drawn.
@@ -28,9 +28,11 @@ pub fn mixapart_figures() -> Vec<(&'static str, String)> {
     let [io, cpu] = KINDS;
     vec![
         ("capacity", capacity().svg()),
+        ("capacity-1-gbit", capacity_chart(&[5.0, 20.0, 60.0], 64e6, &[1e9 / 8.0]).svg()),
         ("cold", cold().svg()),
         ("io-intensive", by_reuse(io).svg()),
         ("cpu-intensive", by_reuse(cpu).svg()),
+        ("one-bandwidth", one_bandwidth().svg()),
         ("data-scheduler", data_scheduler().svg()),
     ]
 }
@@ -78,6 +80,26 @@ fn by_reuse((name, task_secs, _): (&str, f64, f64)) -> Chart {
         y: "time to that with all data local".into(),
         from_zero: true,
         lines: vec![line("input brought ahead", true), line("fetched by tasks", false), all_local],
+    }
+}
+
+/// Figures 3b and 3c behind one bandwidth: where the lines meet that of all data local is found, and marked.
+fn one_bandwidth() -> Chart {
+    let mut lines = Vec::new();
+    for (task_secs, name) in [(1.0, "1 s, I/O-intensive"), (2.5, "2.5 s"), (4.0, "4 s, CPU-intensive")] {
+        let local = panel(task_secs, 1.0, 1.0, true, 1).secs;
+        let point = |reuse: f64| (reuse, panel(task_secs, ONE_BANDWIDTH * task_secs, reuse, true, 1).secs / local);
+        lines.push(Line { name: name.into(), points: REUSE.map(point).into(), dashed: false });
+        let crossing = crossing_at(task_secs, true, 1);
+        lines.push(Line { name: format!("as long from {crossing:.2} on"), points: vec![point(crossing)], dashed: false });
+    }
+    lines.push(Line { name: "all data local".into(), points: vec![(0.0, 1.0), (0.9, 1.0)], dashed: true });
+    Chart {
+        title: "One bandwidth, tasks that compute longer on 64 MB".into(),
+        x: "share of the input that is cached".into(),
+        y: "time to that with all data local".into(),
+        from_zero: true,
+        lines,
     }
 }
 

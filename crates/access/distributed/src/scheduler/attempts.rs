@@ -1,9 +1,9 @@
 //! Decides what Ballista hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;
-use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
+use ballista_core::serde::protobuf::{ExecutionError, ResultLost, TaskStatus, task_status};
 
 use crate::broken_off::is_broken_off;
 use crate::shuffle::is_in_nodes;
@@ -41,6 +41,8 @@ struct Told {
     operators: HashMap<u32, usize>,
     /// Rows of each stage, as its tasks told.
     rows: HashMap<u32, u64>,
+    /// Stages of which a task lost the connection that it read from.
+    broken_off: HashSet<u32>,
     runs_again: bool,
 }
 
@@ -64,7 +66,8 @@ enum Heard {
 impl Attempts {
     /// What Ballista is to hear of what an executor said.
     pub(super) fn sift(&mut self, executor: &str, mut status: TaskStatus) -> Option<TaskStatus> {
-        let Told { heard: attempts, done_by, operators, rows, .. } = self.running.entry(status.job_id.clone()).or_default();
+        let Told { heard: attempts, done_by, operators, rows, broken_off, .. } =
+            self.running.entry(status.job_id.clone()).or_default();
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
             Some(task_status::Status::Successful(task)) => {
@@ -95,8 +98,10 @@ impl Attempts {
                 }
                 Some(running_again(status))
             }
-            // The executor that it read from is gone, which nobody has heard of yet.
-            Some(task_status::Status::Failed(failed)) if is_broken_off(&failed.error) => Some(running_again(status)),
+            // What it read from is gone, which nobody has heard of yet, or the connection alone is: then one task of the stage has lost it.
+            Some(task_status::Status::Failed(failed)) if is_broken_off(&failed.error) => {
+                Some(if broken_off.insert(attempt.0) { waiting_again(status) } else { running_again(status) })
+            }
             _ => Some(status),
         }
     }
@@ -176,6 +181,16 @@ fn running_again(mut status: TaskStatus) -> TaskStatus {
     status
 }
 
+/// The status of a task that is run once more, by itself. Of what it has written nobody was told.
+fn waiting_again(mut status: TaskStatus) -> TaskStatus {
+    assert!(matches!(status.status, Some(task_status::Status::Failed(_))), "a task that failed waits again");
+    if let Some(task_status::Status::Failed(failed)) = &mut status.status {
+        failed.failed_reason = Some(FailedReason::ResultLost(ResultLost {}));
+        (failed.retryable, failed.count_to_failures) = (true, true);
+    }
+    status
+}
+
 #[cfg(test)]
 mod tests {
     use ballista_core::error::BallistaError;
@@ -224,16 +239,27 @@ mod tests {
     }
 
     #[test]
-    fn a_job_runs_again_whose_task_read_from_an_executor_that_went_away() {
+    fn a_connection_that_broke_costs_a_task_and_an_executor_that_went_away_the_job() {
         let failed = |error: &str| {
             let reason = Some(FailedReason::ExecutionError(ExecutionError {}));
             let failed = FailedTask { error: error.into(), failed_reason: reason, ..FailedTask::default() };
             told(0, task_status::Status::Failed(failed))
         };
         let mut attempts = Attempts::default();
-        let broken = attempts.sift("e", failed("h2 protocol error: error reading a body from connection")).unwrap();
-        let Some(task_status::Status::Failed(told)) = broken.status else { panic!("it failed") };
-        assert!(told.error.starts_with(RUN_AGAIN), "{}", told.error);
+        let mut broken = |stage_id| {
+            let broken = failed("h2 protocol error: error reading a body from connection");
+            match attempts.sift("e", TaskStatus { stage_id, ..broken }).unwrap().status {
+                Some(task_status::Status::Failed(told)) => told,
+                other => panic!("{other:?}"),
+            }
+        };
+        for stage in [3, 4] {
+            let told = broken(stage);
+            assert!(matches!(told.failed_reason, Some(FailedReason::ResultLost(_))), "it waits again: {told:?}");
+            assert!(told.retryable && told.count_to_failures && !told.error.contains(RUN_AGAIN), "{told:?}");
+        }
+        let told = broken(3);
+        assert!(told.error.starts_with(RUN_AGAIN) && !told.retryable, "{told:?}");
         let own = failed("Divide by zero error");
         assert_eq!(attempts.sift("e", own.clone()), Some(own), "what it says itself it says again");
     }

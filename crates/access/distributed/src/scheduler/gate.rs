@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
 use super::books::deciding::Sender;
-use super::books::{Ended, TaskName};
+use super::books::{Ended, TaskName, computed_for};
 use super::lost::{executor_lost, truthful};
 use super::{Books, Server};
 use crate::executor::worker_of;
@@ -193,7 +193,7 @@ fn note_end(books: &mut Books, status: &TaskStatus) {
         }
         _ => return,
     };
-    let took = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));
+    let took = computed_for(status);
     let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
     books.ended(&Ended { job: &status.job_id, stage, attempt, task: status.task_id as usize, done, took, bytes_passed });
 }

@@ -38,7 +38,7 @@ pub(crate) use handed::WHOLE_FILE;
 pub(crate) use losses::each as each_loss;
 pub(crate) use place::{ROOT, is_in_nodes, is_job_name, job_path, rows_of};
 pub use times::ShuffleTimes;
-pub(crate) use times::Times;
+pub(crate) use times::{Times, WRITE_TIMES};
 
 /// Containers that are remembered to be there; then all are forgotten.
 const MADE_MAX: usize = 100_000;

@@ -33,7 +33,7 @@ impl Times {
 }
 
 /// Names of metrics of Ballista's operators, and of ours. A reader's own time is that of reading what was fetched.
-const WRITE: [&str; 3] = ["write_time", "repart_time", "spill_time"];
+pub(crate) const WRITE_TIMES: [&str; 3] = ["write_time", "repart_time", "spill_time"];
 const FETCH: [&str; 2] = ["fetch_time", "local_read_time"];
 
 impl ExecutorMetricsCollector for Times {
@@ -44,7 +44,7 @@ impl ExecutorMetricsCollector for Times {
                 let found = names.iter().filter_map(|name| metrics.sum_by_name(name));
                 found.map(|value| value.as_usize() as u64).sum::<u64>()
             };
-            self.write_nanos.fetch_add(sum(&WRITE), Relaxed);
+            self.write_nanos.fetch_add(sum(&WRITE_TIMES), Relaxed);
             let fetch = sum(&FETCH);
             // Only readers have one.
             let is_reader = metrics.sum_by_name("fetch_time").is_some();

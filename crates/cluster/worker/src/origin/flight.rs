@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use forebay_block_store::{BlockStore, Pinned};
-use forebay_placement::{ForOther, OnTheWay};
+use forebay_placement::{ForOther, Meeting, OnTheWay};
 use forebay_shared_storage::Class;
-use forebay_types::{Error, PAGE_BYTES, PageRun, PlanTurn, Result, SegmentId, WorkerId};
+use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, PlanTurn, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -56,11 +56,20 @@ pub(crate) struct Flight {
 /// How far a flight is, and whom it asks before shared storage.
 struct Way {
     at: OnTheWay,
+    /// Once pages come: shared storage was asked for those before this one.
+    to: u32,
     /// Who has pages of it by then, or soon will, and which those are.
     others: Vec<(WorkerId, PageRun)>,
+    /// Pages that others fetch, as they were told here.
+    told: PageSet,
 }
 
 impl Way {
+    /// How far some of its pages are.
+    fn of(&self, pages: PageRun) -> OnTheWay {
+        if self.at == OnTheWay::Coming && pages.start >= self.to { OnTheWay::InLine } else { self.at }
+    }
+
     fn note(&mut self, other: WorkerId, pages: PageRun) {
         match self.others.iter().position(|(known, _)| *known == other) {
             Some(at) => {
@@ -124,7 +133,7 @@ impl Flight {
             demand: AtomicBool::new(class == Class::Demand),
             planned: AtomicBool::new(class == Class::Prefetch),
             turn: Mutex::new(turn),
-            way: Mutex::new(Way { at: OnTheWay::Asking, others: Vec::new() }),
+            way: Mutex::new(Way { at: OnTheWay::Asking, to: u32::MAX, others: Vec::new(), told: PageSet::new() }),
             received_bytes: AtomicU64::new(0),
             waiters: Arc::default(),
             task: OnceLock::new(),
@@ -176,17 +185,39 @@ impl Flight {
         }
     }
 
-    /// What another worker does that misses `pages`, which are some of this worker's flight. One that fetches them is asked for them before they are
-    /// fetched here.
-    pub(super) fn for_other(&self, worker: WorkerId, other: WorkerId, pages: PageRun) -> ForOther {
-        debug_assert!(overlap(self.run, pages), "another one misses pages of the flight");
+    /// Those of its pages that are in `run`.
+    pub(super) fn common(&self, run: PageRun) -> PageRun {
+        PageRun::new(self.run.start.max(run.start), self.run.end().min(run.end()))
+    }
+
+    /// Shared storage is asked for pages of it up to the end of `run`.
+    pub(super) fn asks_for(&self, run: PageRun) {
+        debug_assert!(self.run.start < run.end() && run.end() <= self.run.end(), "a request is for pages of its flight");
+        self.reaches(OnTheWay::Coming);
+        self.way.lock().to = run.end();
+    }
+
+    /// What another worker does about pages of this worker's flight that misses all that it `wants`. One that fetches them, or asks later, is asked
+    /// for them before they are fetched here.
+    pub(super) fn for_other(&self, worker: WorkerId, other: WorkerId, wants: PageRun) -> ForOther {
+        debug_assert!(overlap(self.run, wants), "another one misses pages of the flight");
+        let (pages, meeting) = (self.common(wants), Meeting::of(self.run, wants));
         let is_wanted = self.demand.load(Relaxed) || self.planned.load(Relaxed);
         let mut way = self.way.lock();
-        let told = way.at.for_other(is_wanted, worker, other);
-        if told == ForOther::Fetches {
+        let told = way.of(pages).for_other(is_wanted, meeting, worker, other);
+        if matches!(told, ForOther::Fetches | ForOther::AsksLater) {
             way.note(other, pages);
         }
+        if matches!(told, ForOther::Fetches | ForOther::FetchesToo) {
+            way.told.insert(pages);
+        }
         told
+    }
+
+    /// Pages of `run` that others were told to fetch.
+    pub(super) fn told_others(&self, run: PageRun) -> u64 {
+        let way = self.way.lock();
+        run.pages().filter(|page| way.told.contains(*page)).count() as u64
     }
 
     /// The same of one that has waited for them in vain: whether it does well to ask again.
@@ -199,7 +230,7 @@ impl Flight {
             return false;
         }
         let mut way = self.way.lock();
-        match way.at {
+        match way.of(pages) {
             OnTheWay::Asking | OnTheWay::InLine => {
                 way.note(other, pages);
                 false
@@ -222,6 +253,7 @@ impl Flight {
         let asked = way.take(run);
         if way.at != OnTheWay::Passing {
             way.at = if asked.is_empty() { OnTheWay::Coming } else { OnTheWay::Asking };
+            way.to = run.end();
         }
         asked
     }
@@ -341,6 +373,23 @@ mod tests {
         assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::FetchesToo, false));
         flight.reaches(OnTheWay::Coming);
         assert_eq!(told(low, run(0, 1)), ForOther::FetchesToo, "its next request brings nothing into a tier either");
+    }
+
+    #[test]
+    fn what_a_request_leaves_to_its_end_is_not_on_its_way_yet() {
+        let (worker, other) = (WorkerId(5), WorkerId(9));
+        let (flight, run) = (Flight::new(1, SegmentId(1), PageRun::new(0, 100), Class::Demand, turn(5)), PageRun::new);
+        assert_eq!(flight.for_other(worker, other, run(99, 200)), ForOther::Fetches, "it has the page before this one");
+        assert_eq!(flight.told_others(run(90, 100)), 1);
+        assert_eq!(flight.begins(run(0, 100)), [(other, run(99, 100))]);
+        flight.asks_for(run(0, 99));
+        assert_eq!(flight.for_other(worker, other, run(99, 200)), ForOther::Fetches, "shared storage was not asked for it");
+        assert!(!flight.is_late_for(other, run(99, 100)) && flight.is_late_for(other, run(98, 99)));
+        assert_eq!((flight.begins(run(99, 100)).len(), flight.begins(run(99, 100)).len()), (1, 0));
+        assert_eq!(flight.for_other(worker, other, run(99, 200)), ForOther::Waits);
+        let behind = Flight::new(2, SegmentId(1), run(99, 200), Class::Demand, turn(5));
+        assert_eq!(behind.for_other(worker, other, run(0, 100)), ForOther::AsksLater);
+        assert_eq!(behind.begins(run(99, 200)), [(other, run(99, 100))], "who may have fetched it after all is asked first");
     }
 
     #[test]

@@ -105,21 +105,23 @@ impl Flights {
     /// Waits for those pages of `run` that are on their way to `worker`, which this is, and that another one does well to wait for that misses them; no
     /// longer than [`COMES_WITHIN`]. Whether some are coming still.
     pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, (worker, other): (WorkerId, WorkerId)) -> bool {
-        let coming: Vec<(Arc<Flight>, PageRun)> = {
-            let table = self.table.lock();
-            let flights = table.get(&segment).into_iter().flatten().filter(|flight| flight.has_some_of(run));
-            let part = |flight: &Flight| PageRun::new(run.start.max(flight.run.start), run.end().min(flight.run.end()));
-            let flights = flights.map(|flight| (Arc::clone(flight), part(flight)));
-            flights.filter(|(flight, part)| flight.for_other(worker, other, *part) == ForOther::Waits).collect()
-        };
+        let (mut coming, mut come_later) = (Vec::new(), false);
+        for flight in self.table.lock().get(&segment).into_iter().flatten().filter(|flight| flight.has_some_of(run)) {
+            match flight.for_other(worker, other, run) {
+                ForOther::Waits => coming.push((Arc::clone(flight), flight.common(run))),
+                ForOther::AsksLater => come_later = true,
+                ForOther::Fetches | ForOther::FetchesToo => {}
+            }
+        }
         if coming.is_empty() {
-            return false;
+            return come_later;
         }
         // How they end is seen by who looks for the pages.
         let landed = join_all(coming.iter().map(|(flight, part)| flight.wait(*part, &self.means.store)));
         let ended = forebay_runtime::time::timeout(COMES_WITHIN, landed).await;
         // All of them are told that the other one waits no longer.
-        ended.is_err() && coming.iter().fold(false, |late, (flight, part)| late | flight.is_late_for(other, *part))
+        let is_late = ended.is_err() && coming.iter().fold(false, |late, (flight, part)| late | flight.is_late_for(other, *part));
+        is_late || come_later
     }
 
     /// Whether any page of a segment is on its way here.

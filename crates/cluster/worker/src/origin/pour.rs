@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
-use forebay_placement::{OnTheWay, asks_again};
+use forebay_placement::{OnTheWay, asks_again, left_to_the_end};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
 use forebay_transport::SpentShare;
-use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, WorkerId};
 
 use super::admission::Permit;
 use super::elsewhere::{COMES_WITHIN, Heard, Part, with_gaps};
@@ -76,15 +76,26 @@ impl<'a> Pour<'a> {
     /// Requests to shared storage, once it is this flight's turn, for exactly those pages of `run`, which come next, that no other worker has by then.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
         let mut permit = turn(self.wanted, self.flight, run).await;
-        let (heard, theirs) = permit.during(self.meanwhile(run)).await;
-        for part in with_gaps(run, heard.given()) {
-            match part {
-                Part::Given(_, bytes) => self.take(bytes).await?,
-                Part::Missing(run) => {
-                    self.get(run, &mut permit).await?;
-                    let twice = run.pages().filter(|page| theirs.contains(*page)).count() as u64 * PAGE_BYTES;
-                    table::WORKER_FETCHED_TWICE_BYTES.only().add(twice);
+        let mut left = Some(run);
+        while let Some(run) = left.take() {
+            let (heard, coming) = permit.during(self.meanwhile(run)).await;
+            if !coming.is_empty() && self.waited < COMES_WITHIN {
+                let last = left_to_the_end(run, self.wanted.segment.pages());
+                left = last.filter(|last| !heard.has(last.start));
+            }
+            let now = left.map_or(run, |last| PageRun::new(run.start, last.start));
+            self.flight.asks_for(now);
+            for part in with_gaps(now, heard.given()) {
+                match part {
+                    Part::Given(_, bytes) => self.take(bytes).await?,
+                    Part::Missing(run) => {
+                        self.get(run, &mut permit).await?;
+                        table::WORKER_FETCHED_TWICE_BYTES.only().add(self.flight.told_others(run) * PAGE_BYTES);
+                    }
                 }
+            }
+            if let Some(last) = left {
+                coming.into_iter().for_each(|other| self.flight.asks_later(other, last));
             }
         }
         Ok(())
@@ -99,29 +110,27 @@ impl<'a> Pour<'a> {
         heard
     }
 
-    /// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages
-    /// these are.
-    async fn meanwhile(&mut self, run: PageRun) -> (Heard, PageSet) {
-        let (flight, mut heard, mut theirs) = (self.flight, Heard::default(), PageSet::new());
-        for round in 0.. {
-            let others = flight.begins(run);
-            others.iter().for_each(|(_, pages)| theirs.insert(*pages));
+    /// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and to whom some
+    /// may be coming still.
+    async fn meanwhile(&mut self, run: PageRun) -> (Heard, Vec<WorkerId>) {
+        let (flight, mut heard, mut round) = (self.flight, Heard::default(), 0);
+        loop {
+            let others: Vec<_> = flight.begins(run).into_iter().map(|(other, _)| other).collect();
             if others.is_empty() || !asks_again(flight.class() == Class::Demand, round, self.waited) {
-                break;
+                return (heard, others);
             }
-            let (began, asked) = (forebay_runtime::now(), others.into_iter().map(|(other, _)| other).collect());
-            self.means.elsewhere.ask_these(&self.wanted.segment, run, asked, &mut heard).await;
+            let began = forebay_runtime::now();
+            self.means.elsewhere.ask_these(&self.wanted.segment, run, others, &mut heard).await;
             self.waited += began.elapsed();
             heard.coming().for_each(|worker| flight.asks_later(worker, run));
+            round += 1;
         }
-        flight.reaches(OnTheWay::Coming);
-        (heard, theirs)
     }
 
     /// One request for all of the flight, whoever else has some of it: what was wrong here may have gone there.
     pub(super) async fn request_anew(&mut self) -> Result<(), Stop> {
         let mut permit = turn(self.wanted, self.flight, self.flight.run).await;
-        self.flight.reaches(OnTheWay::Coming);
+        self.flight.asks_for(self.flight.run);
         self.get(self.flight.run, &mut permit).await
     }
 

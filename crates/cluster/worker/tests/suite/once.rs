@@ -98,6 +98,34 @@ async fn what_stood_in_line_was_fetched_though_another_worker_had_fetched_it_mea
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_worker_brings_first_is_what_another_one_asks_for_last() {
+    const BYTES: usize = 32 * MIB;
+    const BORDER: usize = 28 * MIB;
+    let (bed, second, [near, far]) = two().await;
+    let data = bed.object("a", BYTES);
+    let version = near.version("a").await;
+    bed.s3.set_bandwidth(Some(BYTES as u64));
+    // Its last request begins at the border, and has its turn when half of it is there.
+    let brings = near.call(prefetch(&version, vec![(0, BYTES as u32)], false, false, 60_000));
+    let before = async {
+        until("it is asked for", async || bed.s3.counters().gets >= 3).await;
+        // Long enough that its last page, with which the other one's part begins, is left to the end.
+        far.read(&version, (BORDER - MIB) as u64, MIB + 100).await.unwrap()
+    };
+    let (brought, read) = tokio::join!(brings, before);
+    brought.unwrap();
+    assert!(read == data[BORDER - MIB..BORDER + 100]);
+    let fetched = bed.s3.counters().bytes_out as usize;
+    // The pages before the border may have been on their way, so that they were waited for in vain.
+    assert!((BYTES..=BYTES + MIB).contains(&fetched), "{fetched} bytes of {BYTES} were fetched");
+    for client in [&near, &far] {
+        let around = client.read(&version, (BORDER - MIB / 2) as u64, MIB).await.unwrap();
+        assert!(around == data[BORDER - MIB / 2..BORDER + MIB / 2]);
+    }
+    second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_asks_again_for_what_comes_slowly_to_another_worker() {
     let (bed, second, [near, far]) = two().await;
     let data = bed.object("a", MIB);

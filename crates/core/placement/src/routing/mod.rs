@@ -1,7 +1,9 @@
 //! Which worker a read of a segment goes to: the rank that all agree on without talking (`rank`), the table's parts in proportion to the
 //! plan (`shares`), the choice among the replicas that the table names (`pick`) by what their `queues` are known to be, when another
-//! one is asked beside (`second`), and which of several workers fetches what all of them miss (`on_the_way`).
+//! one is asked beside (`second`), whom a worker asks for what it misses (`asking`), and which of several workers fetches what all of them miss
+//! (`on_the_way`).
 
+mod asking;
 mod on_the_way;
 mod pick;
 mod queues;
@@ -13,7 +15,8 @@ use std::cmp::Reverse;
 use forebay_types::{RouteKey, WorkerId};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use on_the_way::{ForOther, OnTheWay, asks_again};
+pub use asking::Asking;
+pub use on_the_way::{ForOther, Meeting, OnTheWay, asks_again, left_to_the_end};
 pub use pick::{Candidate, Pick, pick, two_choices};
 pub use queues::QueueView;
 pub use second::{Allowance, Usual};

@@ -14,6 +14,13 @@ const TASKS: u32 = 1_280;
 /// task takes is ours; the panels are in parts of the time with all data local.
 pub(crate) const KINDS: [(&str, f64, f64); 2] = [("I/O-intensive", 1.0, 0.8), ("CPU-intensive", 10.0, 0.5)];
 
+/// The bandwidth of figures 3b and 3c, which is one for both: a fifth of the rate at which all slots read tasks of a second.
+pub(crate) const ONE_BANDWIDTH: f64 = 0.2;
+/// How much longer than with all data local still counts as long.
+const AS_LONG: f64 = 1.1;
+/// How close the least reuse is found.
+const CLOSE: f64 = 0.005;
+
 /// One job on 4 workers of 2 slots, behind a bandwidth of `share` of the rate at which all slots read local data.
 pub(crate) fn panel(task_secs: f64, share: f64, reuse: f64, brings_ahead: bool, seed: u64) -> MixApartBatch {
     let settings = small(task_secs, share, seed);
@@ -60,6 +67,35 @@ pub(super) fn reuse() -> Vec<MixApartBar> {
             ours.secs, ours.link
         );
         MixApartBar::at_most(1.1, ours.secs / local, format!("{name}, reuse {reuse}, seed {seed}: time to all local"), detail)
+    })
+    .collect()
+}
+
+/// The least reuse at which a job of tasks of so many seconds takes as long as with all data local, behind [`ONE_BANDWIDTH`].
+pub(crate) fn crossing_at(task_secs: f64, brings_ahead: bool, seed: u64) -> f64 {
+    let local = panel(task_secs, 1.0, 1.0, true, seed).secs;
+    let is_as_long = |reuse: f64| panel(task_secs, ONE_BANDWIDTH * task_secs, reuse, brings_ahead, seed).secs <= AS_LONG * local;
+    let (mut too_little, mut enough) = (0.0, 1.0);
+    if is_as_long(too_little) {
+        return too_little;
+    }
+    while enough - too_little > CLOSE {
+        let between = (too_little + enough) / 2.0;
+        if is_as_long(between) { enough = between } else { too_little = between }
+    }
+    enough
+}
+
+/// The more a job computes on what it reads, the less of its input has to be cached.
+pub(super) fn crossing() -> Vec<MixApartBar> {
+    let bars = [1.0, 1.6, 2.5, 4.0].into_iter().flat_map(|task_secs| seeds().map(move |seed| (task_secs, seed)));
+    bars.map(|(task_secs, seed)| {
+        let (found, fetched) = (crossing_at(task_secs, true, seed), crossing_at(task_secs, false, seed));
+        // What is missing then comes in the time that is as long.
+        let expected = 1.0 - AS_LONG * ONE_BANDWIDTH * task_secs;
+        let detail = format!("found at a reuse of {found:.3}, expected at {expected:.3}; fetched by tasks at {fetched:.3}");
+        let what = format!("tasks of {task_secs} s, seed {seed}: distance of the crossing to where the link alone would have it");
+        MixApartBar::at_most(0.05, (found - expected).abs(), what, detail)
     })
     .collect()
 }

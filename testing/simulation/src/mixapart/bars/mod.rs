@@ -4,17 +4,18 @@ mod decisions;
 mod jobs;
 mod late;
 
-pub(super) use jobs::{KINDS, loaded, panel};
+pub(super) use jobs::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, panel};
 
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
 /// The groups of bars by name, and what each is about.
-pub const MIXAPART_BARS: [(&str, &str); 8] = [
+pub const MIXAPART_BARS: [(&str, &str); 9] = [
     ("example", "parallel tasks sustained against the capacity model: 20 s tasks of 64 MB, reuse 0.8, 10 Gbit/s (figure 1)"),
     ("decisions", "time of a scheduling event at 10,000 workers and 100,000 queued tasks"),
     ("ingest", "a cold job against ingest, then compute, where both take as long (figure 3a)"),
     ("reuse", "bandwidth of (1 - reuse) x the scan rate against all data local (figures 3b and 3c)"),
+    ("crossing", "the least reuse at which a job behind one bandwidth takes as long as with all data local (figures 3b and 3c)"),
     ("onoff", "input brought ahead against fetched by the tasks"),
     ("locality", "tasks that ran where most of their input was or was arriving"),
     ("fair", "two jobs under Fair, one ten times larger"),
@@ -59,6 +60,7 @@ pub fn mixapart_bars(name: &str) -> Result<Vec<MixApartBar>> {
         "decisions" => decisions::bars(),
         "ingest" => jobs::ingest(),
         "reuse" => jobs::reuse(),
+        "crossing" => jobs::crossing(),
         "onoff" => jobs::on_off(),
         "locality" => jobs::locality(),
         "fair" => jobs::fair(),

@@ -14,6 +14,7 @@ use deciding::{Refused, failpoint};
 use executors::ExecutorEntry;
 pub(super) use executors::TaskName;
 pub(super) use giving::Chosen;
+pub(super) use own_time::computed_for;
 
 use super::attempts::{Attempts, RUN_AGAIN};
 use super::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
@@ -25,6 +26,7 @@ mod counts;
 pub(super) mod deciding;
 mod executors;
 mod giving;
+mod own_time;
 mod shown;
 #[cfg(test)]
 mod weather;
@@ -74,6 +76,7 @@ pub(super) struct Ended<'a> {
     pub(super) attempt: usize,
     pub(super) task: usize,
     pub(super) done: bool,
+    /// Without what it waited for.
     pub(super) took: Duration,
     /// What it has for other stages, or as its results.
     pub(super) bytes_passed: u64,
@@ -258,6 +261,9 @@ impl Books {
                 stage.offered.remove(&running.task);
                 stage.pace.note(running.began.elapsed(), running.bytes);
                 self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
+                if running.bytes > 0 {
+                    self.schedule.set_io_rate(job.number, self.rates.estimate(&stage.kind));
+                }
             }
         } else {
             job.sums.tasks_again += 1;

@@ -1,14 +1,15 @@
 //! Pages that other workers have at hand: they are asked before shared storage is.
 
 mod gaps;
+mod silence;
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
+use forebay_placement::Asking;
 use forebay_protocol::DataRequest;
 use forebay_runtime::simulated;
 use forebay_types::{Key, MountId, ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
@@ -17,19 +18,18 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 pub(super) use gaps::{Part, with_gaps};
+use silence::Silences;
 
 use crate::bounded::bounded;
 use crate::cluster::{Cluster, Shared};
 use crate::segment::Segment;
 
-/// Workers that are asked for a run at most.
-const ASKED_MAX: usize = 3;
+/// Workers that are thought of before the home is.
+const NEAR_MAX: usize = 2;
 /// How long one of them may take, and after how long no further one is asked: shared storage gives the pages too.
 const WITHIN: Duration = Duration::from_millis(400);
 /// How long one of them waits for pages that are on their way to it. Of those who are asked again no further one is after so long.
 pub(super) const COMES_WITHIN: Duration = Duration::from_millis(200);
-/// One that took longer is not asked for so long.
-const AWAY_FOR: Duration = Duration::from_secs(3);
 /// Questions under way; what is missed beyond that goes to shared storage.
 const ASKING_MAX: usize = 64;
 /// So long after it has joined, a worker asks those who were the homes of its keys before.
@@ -47,7 +47,7 @@ pub(crate) type Given = (PageRun, Bytes);
 pub(crate) struct Elsewhere {
     cluster: Arc<Cluster>,
     asking: Semaphore,
-    away: Mutex<HashMap<WorkerId, Instant>>,
+    silences: Mutex<Silences>,
     /// Keys whose homes have heard that a version is gone, and when.
     told: Mutex<LruCache<(MountId, Key), Instant>>,
     began: Instant,
@@ -55,8 +55,8 @@ pub(crate) struct Elsewhere {
 
 impl Elsewhere {
     pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
-        let (asking, away, told) = (Semaphore::new(ASKING_MAX), Mutex::default(), Mutex::new(bounded(TOLD_MAX)));
-        Self { cluster, asking, away, told, began: forebay_runtime::now() }
+        let (asking, silences, told) = (Semaphore::new(ASKING_MAX), Mutex::default(), Mutex::new(bounded(TOLD_MAX)));
+        Self { cluster, asking, silences, told, began: forebay_runtime::now() }
     }
 
     /// What other workers have of `run`, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
@@ -67,7 +67,7 @@ impl Elsewhere {
             return heard;
         }
         let asked = self.candidates(segment, run);
-        if !asked.is_empty()
+        if asked.is_left()
             && !whereabouts.is_nowhere(segment.id)
             && let Ok(_asking) = self.asking.try_acquire()
             && !self.ask_in_order(segment, run, asked, WITHIN, &mut heard).await
@@ -80,8 +80,8 @@ impl Elsewhere {
     /// The same of these workers, who have said that they want some of it, for what was not `heard` of before.
     pub(crate) async fn ask_these(&self, segment: &Segment, run: PageRun, workers: Vec<WorkerId>, heard: &mut Heard) {
         heard.coming.clear();
-        let asked: VecDeque<_> =
-            workers.into_iter().filter(|worker| *worker != self.cluster.id && self.is_well(*worker)).collect();
+        let asked = workers.into_iter().filter(|worker| *worker != self.cluster.id && self.is_well(*worker));
+        let asked = Asking::new(asked, None);
         if let Ok(_asking) = self.asking.try_acquire() {
             self.ask_in_order(segment, run, asked, COMES_WITHIN, heard).await;
         }
@@ -92,17 +92,17 @@ impl Elsewhere {
         &self,
         segment: &Segment,
         run: PageRun,
-        mut left: VecDeque<WorkerId>,
+        mut asking: Asking,
         patience: Duration,
         heard: &mut Heard,
     ) -> bool {
         let (whereabouts, began) = (&self.cluster.whereabouts, forebay_runtime::now());
-        let (mut asked, mut is_held) = (Vec::with_capacity(ASKED_MAX), false);
-        while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX && began.elapsed() < patience) {
+        let mut is_held = false;
+        while began.elapsed() < patience {
             let missing = heard.found.pages.missing(run);
             let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return true };
-            assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
-            asked.push(worker);
+            let Some(worker) = asking.turn() else { break };
+            assert!(worker != self.cluster.id, "{worker} asks itself");
             let wanted = PageRun::new(first.start, last.end());
             let Some(shared) = self.ask_one(worker, segment, wanted).await else { continue };
             let gives = !shared.runs.is_empty();
@@ -117,17 +117,14 @@ impl Elsewhere {
             if shared.coming {
                 heard.coming.push(worker);
             }
-            let known = |other: &WorkerId| *other != self.cluster.id && !asked.contains(other) && self.is_well(*other);
-            for other in shared.others.iter().copied().rev().filter(known) {
-                left.retain(|it| *it != other);
-                left.push_front(other);
-            }
+            let may_be_asked = |other: &WorkerId| *other != self.cluster.id && self.is_well(*other);
+            asking.named(shared.others.iter().copied().filter(may_be_asked));
             if gives {
                 heard.found.add(segment, given(segment, shared));
             }
         }
         // Who was not asked may have some.
-        is_held || began.elapsed() >= patience
+        is_held || asking.is_left() || began.elapsed() >= patience
     }
 
     /// A version is not the current one any more: the home of its key, which says what is, hears of it before anybody asks there again.
@@ -146,18 +143,21 @@ impl Elsewhere {
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
-        let info = self.cluster.worker(worker)?;
+        let (info, began) = (self.cluster.worker(worker)?, forebay_runtime::now());
         let asked = self.cluster.peers.missed(&info, self.cluster.id, segment.id, run);
         match forebay_runtime::deadline::within(WITHIN, asked).await {
-            Ok(Ok(shared)) => Some(shared),
+            Ok(Ok(shared)) => {
+                self.silences.lock().answered(worker);
+                Some(shared)
+            }
             Ok(Err(error)) => {
                 tracing::debug!(segment = %segment.id, %worker, %error, "peer gave no pages");
-                self.away(worker);
+                self.silences.lock().failed(worker, forebay_runtime::now());
                 None
             }
             Err(_) => {
                 tracing::debug!(segment = %segment.id, %worker, "peer was too slow to give pages");
-                self.away(worker);
+                self.silences.lock().was_slow(worker, began, forebay_runtime::now());
                 None
             }
         }
@@ -165,38 +165,25 @@ impl Elsewhere {
 
     /// Whom to ask, in this order: who has said to want pages about there, then whom the routing table names, else the home of the key, which
     /// was another one's before a worker joined, and at last who else has said to want some of the segment.
-    fn candidates(&self, segment: &Segment, run: PageRun) -> VecDeque<WorkerId> {
+    fn candidates(&self, segment: &Segment, run: PageRun) -> Asking {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
         let (routes, whereabouts) = (self.cluster.routes(), &self.cluster.whereabouts);
-        let mut all = whereabouts.near(segment.id, run);
-        // The home may know of others.
-        all.truncate(ASKED_MAX - 1);
-        match routes.holders(route) {
+        let homes: Vec<WorkerId> = match routes.holders(route) {
             Some(line) => {
                 let mut line = line.to_vec();
                 line.sort_by_key(|(worker, weight)| (Reverse(*weight), *worker));
-                all.extend(line.into_iter().map(|(worker, _)| worker));
+                line.into_iter().map(|(worker, _)| worker).collect()
             }
-            None => all.extend(self.cluster.other_home(route, self.began.elapsed() < NEW_FOR)),
-        }
-        all.extend(whereabouts.of(segment.id));
-        let mut candidates = VecDeque::with_capacity(all.len());
-        for worker in all {
-            if worker != self.cluster.id && !candidates.contains(&worker) && self.is_well(worker) {
-                candidates.push_back(worker);
-            }
-        }
-        candidates
-    }
-
-    fn away(&self, worker: WorkerId) {
-        let mut away = self.away.lock();
-        away.retain(|_, since| since.elapsed() < AWAY_FOR);
-        away.insert(worker, forebay_runtime::now());
+            None => self.cluster.other_home(route, self.began.elapsed() < NEW_FOR).into_iter().collect(),
+        };
+        let may_be_asked = |worker: &WorkerId| *worker != self.cluster.id && self.is_well(*worker);
+        let home = homes.iter().copied().find(may_be_asked);
+        let near = whereabouts.near(segment.id, run).into_iter().take(NEAR_MAX);
+        Asking::new(near.chain(homes).chain(whereabouts.of(segment.id)).filter(may_be_asked), home)
     }
 
     fn is_well(&self, worker: WorkerId) -> bool {
-        self.away.lock().get(&worker).is_none_or(|since| since.elapsed() >= AWAY_FOR)
+        self.silences.lock().is_well(worker, forebay_runtime::now())
     }
 }
 
@@ -212,6 +199,11 @@ impl Heard {
     /// Who may be asked again for pages that are on their way to it.
     pub(super) fn coming(&self) -> impl Iterator<Item = WorkerId> {
         self.coming.iter().copied()
+    }
+
+    /// Whether a page was given.
+    pub(super) fn has(&self, page: u32) -> bool {
+        self.found.pages.contains(page)
     }
 
     /// The pages that were given, in order.
