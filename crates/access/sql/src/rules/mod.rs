@@ -8,6 +8,7 @@
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
 mod by_name;
+mod constant_values;
 mod dependencies;
 mod equal_projections;
 mod join_order;

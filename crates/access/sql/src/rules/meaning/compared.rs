@@ -136,7 +136,7 @@ pub(super) fn column_of<'a>(value: &'a Expr, schema: &DFSchema) -> Option<&'a Co
 }
 
 /// Whether a query stands in a value, which may be about the row that it is compared with.
-pub(super) fn has_subquery(value: &Expr) -> bool {
+pub(in crate::rules) fn has_subquery(value: &Expr) -> bool {
     value.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)))).unwrap_or(true)
 }
 

@@ -18,8 +18,10 @@ use std::sync::Arc;
 
 use datafusion::optimizer::AnalyzerRule;
 
+pub(super) use compared::has_subquery;
 pub(super) use needless_sorts::left_out;
 use null_within::NullWithin;
+pub(super) use one_group::takes_all;
 
 type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 

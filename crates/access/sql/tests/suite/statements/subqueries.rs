@@ -75,6 +75,11 @@ async fn a_value_of_which_there_is_none_is_null() {
         ("(select count(*) from '/lake/t.parquet' t where t.k = o.n) is null", ""),
         ("(select count(*) from '/lake/t.parquet' t where t.k > 2 group by t.k) is null", "1\n2\n3"),
         ("(select d.id from d where d.id = 2) = o.n", "2"),
+        // A condition that is true of no rows.
+        ("(select max(t.k) from '/lake/t.parquet' t where t.k = o.n having count(*) = 0) is null", "1\n2\n3"),
+        ("(select 5 from '/lake/t.parquet' t where t.k = o.n having max(t.k) is null) = 5", "3"),
+        ("(select 5 from '/lake/t.parquet' t where t.k = o.n having count(*) is not null) = 5", "1\n2\n3"),
+        ("coalesce((select coalesce(max(t.k), 7) from '/lake/t.parquet' t where t.k = o.n having count(*) = 0), o.n) = 7", "3"),
     ] {
         let sql = format!("select o.n from (values (1), (2), (3)) o(n) where {condition} order by o.n");
         assert_eq!(lake.rows(&sql).await, rows, "{condition}");
@@ -96,6 +101,9 @@ async fn in_and_exists_ask_for_what_groups_are_whole() {
         ("o.n not in (select max(t.k) from '/lake/t.parquet' t where t.k = o.n)", ""),
         ("exists (select 1 from '/lake/t.parquet' t where t.k = o.n having count(*) = 0)", "3"),
         ("not exists (select 1 from '/lake/t.parquet' t where t.s = o.n having count(*) > 1)", "2\n3"),
+        ("not exists (select count(*) from '/lake/t.parquet' t where t.k = o.n having false)", "1\n2\n3"),
+        ("o.n in (select count(*) + 3 from '/lake/t.parquet' t where t.k = o.n having count(*) = 0)", "3"),
+        ("o.n not in (select count(*) - 1 from '/lake/t.parquet' t where t.k = o.n having count(*) <> 1)", "2\n3"),
         // '1' and '01' are one number.
         ("o.n + 1 in (select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.k)", "1"),
         ("exists (select 1 from '/lake/t.parquet' t where cast(t.s as int) = o.n group by t.k having count(*) > 1)", "1"),
