@@ -41,6 +41,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         r"null_aware anti join only supports single column join key",
         "DataFusion knows nulls in `not in` by one column only, and not by another that the query around is equal to",
     ),
+    "groups of which nothing is computed": (
+        "Correlated scalar subquery must be aggregated to return at most one row",
+        "DataFusion wants an aggregate in a subquery about the row around, also where its groups are one",
+    ),
     "an order that constants keep": (
         r"SanityCheckPlan",
         "DataFusion counts on an order that a join of constants does not have, and then refuses its own plan",

@@ -67,6 +67,17 @@ async fn a_value_that_is_one_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn groups_by_a_dictionary_are_those_of_its_words() {
+    let lake = lake().await;
+    lake.rows("copy (select arrow_cast(j, 'Dictionary(Int32, Utf8)') as w from '/lake/t.parquet') to '/lake/words.parquet'")
+        .await;
+    let words = "(select arrow_cast(column1, 'Utf8View') as s from (values ('a'), ('c'))) o";
+    let count = "select count(*) from '/lake/words.parquet' t where t.w = o.s group by t.w";
+    let sql = format!("select o.s, coalesce(({count}), -1) as c from {words} order by o.s");
+    assert_eq!(lake.rows(&sql).await, "a 2\nc -1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_value_of_which_there_is_none_is_null() {
     let lake = lake().await;
     for (condition, rows) in [
