@@ -10,7 +10,7 @@ from expressions import FLAT, NUMBERS, Scope, as_it_is, expr, one_zero
 from generate import ORDERED, Generator, Source
 from parts import of_kinds, selected, several_files, table, where
 from query import Derived, Either, Expr, Join, Named, Select, SetOp, Values
-from subqueries import absent, among
+from subqueries import absent, among, inside
 from tables import Table
 
 # The share of queries that are of these kinds.
@@ -426,5 +426,5 @@ def qualified(gen: Generator) -> Any:
 
 KINDS: list[Callable[[Generator], Any]] = [
     repeated, summaries, summaries, first_groups, windows, windows, fields, fields, elements, counted, beside, recursive, correlated, instants, decimals, qualified,
-    absent, absent, among, mixed, several,
+    absent, absent, among, inside, mixed, several,
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from expressions import FLAT, NUMBERS, Atom, Scope, as_it_is, expr, one_zero
 from generate import Generator, Source
 from parts import of_kinds, selected, table, where
-from query import Derived, Expr, Select
+from query import Derived, Expr, Join, Select
 
 KINDS = ["int", "int", "text", "date", "dec", "float"]
 # What a value is computed further with.
@@ -162,3 +163,46 @@ def groups(gen: Generator, inner: Source, of: Expr) -> Select:
         return selected(gen, [least], inner.node, conditions)
     more: dict[str, Any] = {"having": (expr("bool", f"(count(*) > {rng.choice([0, 1, 5])})"),)} if gen.chance(0.4) else {}
     return selected(gen, [least], inner.node, conditions, group=(as_it_is(key),), **more)
+
+
+def inside(gen: Generator) -> Any:
+    """Values of queries where they are one of several things that decide: in an aggregate, in `having`, in the condition of a join, in both arms of a
+    condition, and in a query that is itself one."""
+    rng, outer = gen.rng, table(gen)
+    scope = Scope(outer.atoms, outer.keys)
+    kind = gen.make.kind(scope, KINDS)
+    made = used(gen, scope, kind, value(gen, outer, kind))
+    what = rng.randint(0, 4)
+    if what == 0:
+        inner = gen.rng.choice([expr("int", "count(", made, ")"), one_zero(expr(made.kind, f"{rng.choice(['min', 'max'])}(", made, ")"))])
+        key = rng.choice([atom for atom in outer.atoms if atom.kind in ("int", "bool", "text")])
+        groups_by: dict[str, Any] = {"group": (key,)} if gen.chance(0.5) else {}
+        return selected(gen, [*groups_by.get("group", ()), inner], outer.node, where(gen, scope, 0.3), **groups_by)
+    if what == 1:
+        key = rng.choice([atom for atom in outer.atoms if atom.kind in ("int", "bool", "text")])
+        found = expr("int", "(", alone(gen, table(gen, of_kinds("int")), "int"), ")")
+        least = expr("bool", "(count(*) >= ", used(gen, Scope([expr("int", "count(*)")]), "int", found), ")")
+        if least.parts[1].kind == "bool":
+            least = least.parts[1]
+        return selected(gen, [key, expr("int", "count(*)")], outer.node, where(gen, scope, 0.3), group=(key,), having=(least,))
+    if what == 2:
+        other = table(gen)
+        on = expr("bool", "(", outer.atoms[0], " = ", other.atoms[0], ")")
+        alone_made = expr("bool", "(", other.atoms[1], f" {rng.choice(['=', '>=', '<'])} (", alone(gen, table(gen, of_kinds("int")), "int"), "))")
+        joined = Join(rng.choice(["inner", "left"]), outer.node, other.node, (on, alone_made))
+        return selected(gen, [outer.atoms[0], other.atoms[1]], joined, where(gen, scope, 0.3))
+    if what == 3:
+        sides = [made, used(gen, scope, kind, value(gen, outer, kind))]
+        sides = [side if side.kind == "bool" else expr("bool", "(", side, f" is {rng.choice(['', 'not '])}null)") for side in sides]
+        both = expr("bool", "(", sides[0], f" {rng.choice(['and', 'or'])} ", sides[1], ")")
+        return selected(gen, [outer.atoms[0]], outer.node, (both,) if gen.chance(0.6) else (expr("bool", "(not ", both, ")"),))
+    # A query about the row around whose own condition asks another one, about its row.
+    middle = table(gen, of_kinds(kind))
+    equal = pair(gen, outer, middle)
+    if equal is None:
+        return selected(gen, [outer.atoms[0], made], outer.node)
+    within = used(gen, Scope(middle.atoms, middle.keys), kind, value(gen, middle, kind))
+    condition = within if within.kind == "bool" else expr("bool", "(", within, " is not null)")
+    found = about(gen, middle, kind, equal)
+    found = replace(found, where=(*found.where, condition))
+    return selected(gen, [outer.atoms[0], used(gen, scope, kind, expr(kind, "(", found, ")"))], outer.node)

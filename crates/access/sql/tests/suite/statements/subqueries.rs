@@ -102,6 +102,23 @@ async fn a_value_of_which_there_is_none_is_null() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn aggregates_take_what_is_found_for_each_row() {
+    let lake = lake().await;
+    let most = "(select max(t.k) from '/lake/t.parquet' t where t.k = o.n)";
+    let count = "(select count(*) from '/lake/t.parquet' t where t.k = o.n group by t.k)";
+    for (shown, rows) in [
+        (format!("max({count}), sum(coalesce({most}, 10)), count(*)"), "2 13 3"),
+        (format!("o.n % 2 as g, count({most}) + max(o.n) as c, min({count}) as m"), "0 3 1\n1 4 2"),
+    ] {
+        let groups = if shown.starts_with("o.n") { "group by o.n % 2 order by g" } else { "" };
+        let sql = format!("select {shown} from (values (1), (2), (3)) o(n) {groups}");
+        assert_eq!(lake.rows(&sql).await, rows, "{sql}");
+    }
+    let kept = format!("select o.n % 2 as g from (values (1), (2), (3)) o(n) group by o.n % 2 having sum({most}) > 1");
+    assert_eq!(lake.rows(&kept).await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn in_and_exists_ask_for_what_groups_are_whole() {
     let lake = lake().await;
     for (condition, rows) in [
