@@ -36,12 +36,14 @@ fn apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// How many projections lie between one and another that it may be equal to when those are merged into it.
 fn between_equal(above: &Projection) -> Option<usize> {
-    let (mut input, mut between) = (above.input.as_ref(), 0);
+    let mut input: &LogicalPlan = &above.input;
+    let mut between = 0;
     while let LogicalPlan::Projection(below) = input {
         if names(above).eq(names(below)) && computes_of_itself(below) {
             return Some(between);
         }
-        (input, between) = (below.input.as_ref(), between + 1);
+        input = &below.input;
+        between += 1;
     }
     None
 }
