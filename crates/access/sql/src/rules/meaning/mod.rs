@@ -8,6 +8,7 @@
 
 mod alike;
 mod compared;
+mod first_row;
 mod needless_sorts;
 mod none;
 mod null_within;
@@ -29,8 +30,9 @@ type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
     let before: [Analyzing; 3] = [Arc::new(one_row::OneRow), Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
-    let behind: [Analyzing; 5] = [
+    let behind: [Analyzing; 6] = [
         Arc::new(NullWithin { chosen: false }),
+        Arc::new(first_row::FirstRow),
         Arc::new(one_group::OneGroup),
         Arc::new(compared::Compared),
         Arc::new(none::NoneIsNull),

@@ -52,6 +52,10 @@ async fn a_value_that_is_one_is_answered() {
         ("select count(*) from '/lake/t.parquet' t join d on t.k = d.id where t.k = o.n group by t.k", "1 2\n2 1\n3 -1"),
         ("select d.v from d where d.id = o.n", "1 10\n2 20\n3 -1"),
         ("select count(*) from '/lake/t.parquet' t where t.k + 1 = o.n", "1 0\n2 2\n3 1"),
+        // The first of several rows.
+        ("select t.k from '/lake/t.parquet' t where t.k = o.n limit 1", "1 1\n2 2\n3 -1"),
+        ("select t.x from '/lake/t.parquet' t where t.k = o.n order by t.x desc limit 1", "1 1.4\n2 2.5\n3 -1.0"),
+        ("select t.x * 2 as y from '/lake/t.parquet' t where t.k = o.n order by t.j desc limit 1", "1 2.8\n2 5.0\n3 -1.0"),
         // What is cast for the comparison: '1' and '01' are one number, 1.2 and 1.4 one whole number.
         ("select count(*) from '/lake/t.parquet' t where cast(t.s as int) = o.n", "1 2\n2 1\n3 0"),
         ("select count(*) from '/lake/t.parquet' t where t.s = o.n", "1 2\n2 1\n3 0"),
@@ -99,6 +103,8 @@ async fn a_value_of_which_there_is_none_is_null() {
     assert_eq!(lake.rows(none).await, "-1");
     let made = "select (select d.id from d where d.id = 9) as id";
     assert_eq!(lake.rows(&format!("select count(*), count(id) from ({made})")).await, "1 0");
+    let first = "select (select d.id from d where d.v = o.n * 10 order by d.id limit 1) as id from (values (1), (2), (3)) o(n)";
+    assert_eq!(lake.rows(&format!("select count(*), count(id), max(coalesce(id, 7)) from ({first})")).await, "3 2 7");
 }
 
 #[tokio::test(flavor = "multi_thread")]
