@@ -8,7 +8,7 @@ from typing import Any
 from expressions import FLAT, NUMBERS, Atom, Scope, as_it_is, expr, one_zero
 from generate import Generator, Source
 from parts import of_kinds, selected, table, where
-from query import Derived, Expr, Join, Select
+from query import FOREBAY, Derived, Expr, Join, Select, text
 
 KINDS = ["int", "int", "text", "date", "dec", "float"]
 # What a value is computed further with.
@@ -66,7 +66,10 @@ def value(gen: Generator, outer: Source, kind: str) -> Expr:
     """A query of one value, of a table that may have no row for it."""
     inner = table(gen, of_kinds(kind))
     equal = pair(gen, outer, inner) if gen.chance(0.6) else None
-    made = alone(gen, inner, kind) if equal is None else about(gen, inner, kind, equal)
+    if equal is None:
+        made = alone(gen, inner, kind)
+    else:
+        made = first(gen, inner, kind, equal) if gen.chance(0.2) else about(gen, inner, kind, equal)
     return expr(kind, "(", made, ")")
 
 
@@ -117,6 +120,14 @@ def alone(gen: Generator, inner: Source, kind: str) -> Select:
     # The order is of one column that tells rows apart.
     first = Select(((key, "id"), (of, "v")), inner.node, conditions, order=("1 asc",), limit=1, offset=rng.choice([0, 5, 2000]))
     return selected(gen, [expr(kind, "f.v")], Derived(first, "f"))
+
+
+def first(gen: Generator, inner: Source, kind: str, equal: tuple[Atom, Atom]) -> Select:
+    """The first of the rows about the row around it, by what tells them apart."""
+    a, b = equal
+    conditions = (expr("bool", "(", b, " = ", a, ")"), *where(gen, Scope(inner.atoms), 0.3))
+    order = f"{text(inner.atoms[0], FOREBAY)} {gen.rng.choice(['asc', 'desc'])}"
+    return selected(gen, [gen.make.of(kind, Scope(inner.atoms), 0)], inner.node, conditions, order=(order,), limit=1)
 
 
 def about(gen: Generator, inner: Source, kind: str, equal: tuple[Atom, Atom]) -> Select:
