@@ -50,7 +50,15 @@ pub(crate) fn counting<T>(counts: Option<Arc<dyn Counts>>, step: impl FnOnce() -
 }
 
 fn count(bytes: impl FnOnce() -> u64) -> Result<()> {
-    COUNTS.try_with(|counts| counts.as_ref().map_or(Ok(()), |counts| counts.count(bytes()))).unwrap_or(Ok(()))
+    let counted = COUNTS.try_with(|counts| match counts {
+        // Of numbers, of which each row may have one, nothing is counted here.
+        Some(counts) => match bytes() {
+            0 => Ok(()),
+            bytes => counts.count(bytes),
+        },
+        None => Ok(()),
+    });
+    counted.unwrap_or(Ok(()))
 }
 
 /// Bytes of a value of any width; those of one width are counted with their rows.
@@ -219,13 +227,16 @@ impl Accumulator for Values {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let value = self.own.evaluate()?;
-        let times = std::mem::take(&mut self.rows) + 1;
+        let rows = std::mem::take(&mut self.rows);
+        // Views of all rows are of one text.
+        let is_view = matches!(value, ScalarValue::Utf8View(_) | ScalarValue::BinaryView(_));
+        let times = if is_view { COPIES } else { rows + 1 };
         count(|| bytes_of_value(&value).saturating_mul(times))?;
         Ok(value)
     }
 
     fn size(&self) -> usize {
-        self.own.size()
+        size_of_val(self) + self.own.size()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

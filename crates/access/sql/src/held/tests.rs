@@ -83,6 +83,10 @@ async fn texts_and_lists_that_a_window_gives_each_row_are_counted() {
         let (left, rows) = ran(&sql, node, 160 << 20).await;
         assert_eq!((left, rows.unwrap()), (0, 1), "{sql}");
     }
+    // Views of all rows are of one text.
+    let sql = format!("select count(x) from (select max(arrow_cast(s, 'Utf8View')) over () from {texts}) as t(x)");
+    let (left, rows) = ran(&sql, "WindowAggExec", 24 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 1));
 }
 
 #[tokio::test]

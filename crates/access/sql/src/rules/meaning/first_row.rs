@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, JoinType};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::first_last::first_value;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr, Subquery};
 use datafusion::optimizer::AnalyzerRule;
+
+/// What the value is called: by a name of its rows it would be one of what they are joined by.
+const NAME: &str = "__first_row";
 
 /// Comes when types are made one, and before what looks at aggregates of subqueries.
 #[derive(Debug)]
@@ -24,7 +28,12 @@ impl AnalyzerRule for FirstRow {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut any = false;
         let of_node = |node: LogicalPlan| {
-            let changed = node.map_expressions(|expr| expr.transform_up(of_expr))?;
+            let names = NamePreserver::new(&node);
+            let changed = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let changed = expr.transform_up(of_expr)?;
+                Ok(changed.update_data(|expr| name.restore(expr)))
+            })?;
             any |= changed.transformed;
             // What is above may have been told that there is always such a row.
             if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
@@ -54,8 +63,7 @@ fn aggregated(of: &Subquery) -> Result<Option<Subquery>> {
     }
     let groups =
         LogicalPlanBuilder::from(Arc::clone(rows)).aggregate(Vec::<Expr>::new(), vec![first_value(value, order)])?.build()?;
-    let (relation, field) = of.subquery.schema().qualified_field(0);
-    let first = Expr::Column(Column::from(groups.schema().qualified_field(0))).alias_qualified(relation.cloned(), field.name());
+    let first = Expr::Column(Column::from(groups.schema().qualified_field(0))).alias(NAME);
     let plan = LogicalPlanBuilder::from(groups).project([first])?.build()?;
     assert_eq!(plan.schema().fields().len(), 1, "it stands for one value");
     let (outer_ref_columns, spans) = (of.outer_ref_columns.clone(), of.spans.clone());
@@ -80,11 +88,13 @@ fn parts(limit: &Limit) -> (Expr, Vec<SortExpr>, &Arc<LogicalPlan>) {
     }
 }
 
-/// Whether a plan gives what stands in tables, row by row: of what is computed of several rows not all may be about the row around.
+/// Whether a plan gives what stands in tables, row by row: of what is computed of several rows not all may be about the row around, and a
+/// condition of one side of an outer join is none of its rows.
 fn is_plain(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
-        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Join(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => true,
+        LogicalPlan::Join(join) => join.join_type == JoinType::Inner,
         _ => false,
     }
 }
