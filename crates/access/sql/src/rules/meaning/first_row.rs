@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Column;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, JoinType};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::first_last::first_value;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -88,13 +88,11 @@ fn parts(limit: &Limit) -> (Expr, Vec<SortExpr>, &Arc<LogicalPlan>) {
     }
 }
 
-/// Whether a plan gives what stands in tables, row by row: of what is computed of several rows not all may be about the row around, and a
-/// condition of one side of an outer join is none of its rows.
+/// Whether a plan gives what stands in tables, row by row: of what is computed of several rows not all may be about the row around.
 fn is_plain(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
-        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => true,
-        LogicalPlan::Join(join) => join.join_type == JoinType::Inner,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Join(_) => true,
         _ => false,
     }
 }
