@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import datetime
 import gzip
 import io
 import itertools
 import json
+import lzma
 import math
 import random
 from decimal import Decimal
@@ -19,7 +21,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from tables import DEEP, STRUCT, STRUCTS, TEXT_FORMS, Column, Table
+from tables import COMPRESSIONS, DEEP, STRUCT, STRUCTS, TEXT_FORMS, Column, Table
 
 Rows = list[tuple[Any, ...]]
 # What lies in a struct that is null, in files that say that its fields are always there.
@@ -102,7 +104,7 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
     path.parent.mkdir(parents=True, exist_ok=True)
     if form in TEXT_FORMS:
         text = _csv(table, columns, rows) if form.startswith("csv") else _json(columns, rows)
-        path.write_bytes(gzip.compress(text.encode(), mtime=0) if form.endswith(".gz") else text.encode())
+        path.write_bytes(_compressed(text.encode(), form, rng))
         return
     names = [column.name for column in columns]
     of = Table(table.name, table.mount, table.path, form, table.layout, columns, rows, table.seed)
@@ -129,6 +131,24 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
         # Of all files or of none: types that only Arrow has are others without it.
         store_schema=table.seed % 10 < 7,
     )
+
+
+def _compressed(data: bytes, form: str, rng: random.Random) -> bytes:
+    """Text as files of its form have it: several parts behind each other now and then, cut anywhere, some of nothing."""
+    end = form.partition(".")[2]
+    if not end:
+        return data
+    cuts = sorted(rng.randint(0, len(data)) for _ in range(rng.choice([0, 0, 1, 3])))
+    parts = [data[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(data)])]
+    if len(parts) > 1 and rng.random() < 0.3:
+        parts.insert(rng.randint(0, len(parts)), b"")
+    make = {
+        "gz": lambda part: gzip.compress(part, mtime=0),
+        "bz2": bz2.compress,
+        "zst": lambda part: pa.compress(part, codec="zstd", asbytes=True),
+        "xz": lzma.compress,
+    }[end]
+    return b"".join(make(part) for part in parts)
 
 
 def _always(values: list[Any], kind: pa.DataType, rng: random.Random) -> pa.Array:
@@ -198,7 +218,8 @@ def _definition(table: Table, rng: random.Random) -> list[str]:
         table.extra["from"] = f"'{table.location}'"
         return []
     table.extra["from"] = table.name
-    kind = {"ndjson": "json", "csv": "csv"}.get(table.form.removesuffix(".gz"), table.form)
+    base, _, end = table.form.partition(".")
+    kind = {"ndjson": "json"}.get(base, base)
     options = []
     if kind == "csv":
         options.append("'format.has_header' 'true'")
@@ -210,8 +231,8 @@ def _definition(table: Table, rng: random.Random) -> list[str]:
         # The first rows of a big file have some.
         if (late and (table.layout != "big" or rng.random() < 0.5)) or rng.random() < 0.2:
             options.append("'format.newlines_in_values' 'true'")
-    if table.form.endswith(".gz"):
-        options.append("'format.compression' 'gzip'")
+    if end:
+        options.append(f"'format.compression' '{COMPRESSIONS[end]}'")
     statement = f"create external table {table.name}"
     if declares:
         statement += " (" + ", ".join(f"{column.name} {column.declared}" for column in table.columns) + ")"

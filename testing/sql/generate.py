@@ -140,11 +140,13 @@ class Generator:
 
     def values(self) -> Source:
         alias, kinds = self.name("v"), [self.rng.choice(["int", "text", "bool", "dec", "date"]) for _ in range(self.rng.randint(1, 3))]
-        # The first row has no null without a type.
-        rows = tuple(tuple(self.make.literal(kind) for kind in kinds) for _ in range(self.rng.randint(1, 5)))
+        rows = [[self.make.literal(kind) for kind in kinds] for _ in range(self.rng.randint(1, 5))]
+        # Nulls without a type have that of the others, of which one at least is there.
+        typed = self.rng.randrange(len(rows))
+        rows = [[expr(of.kind, "null") if at != typed and self.chance(0.15) else of for of in row] for at, row in enumerate(rows)]
         names = tuple(self.name("x") for _ in kinds)
         atoms = [expr(kind, f"{alias}.{name}") for kind, name in zip(kinds, names)]
-        return Source(Values(rows, alias, names), atoms, None, len(rows))
+        return Source(Values(tuple(map(tuple, rows)), alias, names), atoms, None, len(rows))
 
     def joined(self, left: Source, right: Source) -> Source | None:
         rng, product = self.rng, left.rows * right.rows

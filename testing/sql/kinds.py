@@ -8,7 +8,9 @@ from typing import Any
 
 from expressions import FLAT, NUMBERS, Scope, as_it_is, expr, one_zero
 from generate import ORDERED, Generator, Source
-from query import Derived, Either, Expr, Join, Named, Select, SetOp
+from parts import of_kinds, selected, several_files, table, where
+from query import Derived, Either, Expr, Join, Named, Select, SetOp, Values
+from subqueries import absent, among, inside
 from tables import Table
 
 # The share of queries that are of these kinds.
@@ -22,28 +24,6 @@ def query(tables: list[Table], seed: int) -> Any:
     """The query of a seed."""
     gen = Generator(tables, seed)
     return gen.rng.choice(KINDS)(gen) if gen.chance(SHARE) else gen.query()
-
-
-def table(gen: Generator, has: Callable[[Table], bool] = lambda _: True) -> Source:
-    """A table, one that has what is asked for where there is any."""
-    return gen.table(gen.rng.choice([one for one in gen.tables if has(one)] or gen.tables))
-
-
-def of_kinds(*kinds: str) -> Callable[[Table], bool]:
-    return lambda one: any(column.kind in kinds for column in one.columns)
-
-
-def several_files(one: Table) -> bool:
-    return one.layout != "one"
-
-
-def where(gen: Generator, scope: Scope, chance: float = 0.5) -> tuple[Expr, ...]:
-    return gen.condition_of_columns(replace(scope, subquery=None), 1) if gen.chance(chance) else ()
-
-
-def selected(gen: Generator, items: list[Expr], source: Any, conditions: tuple[Expr, ...] = (), **more: Any) -> Select:
-    """A query that shows each item by a name of its own."""
-    return Select(tuple((item, gen.name("x")) for item in items), source, conditions, **more)
 
 
 def bare(names: dict[str, str]) -> list[Expr]:
@@ -83,7 +63,16 @@ def deeper(gen: Generator, source: Source) -> tuple[Select, dict[str, str]]:
         again[1:] = bare({"s1": kinds["s1"], "s0": kinds["s0"]})
     alias = rng.choice(["", "", "d"])
     for _ in range(rng.randint(2, 4)):
-        made = Select(tuple(zip(again, kinds)), Derived(made, alias), where(gen, Scope(bare(kinds)), 0.15), distinct=rng.random() < 0.1)
+        items, more = again, {}
+        if rng.random() < 0.2:
+            # One of them passes as it is.
+            at = rng.randint(1, len(again) - 1) if len(again) > 1 else 0
+            items = [*again[:at], bare(kinds)[at], *again[at + 1 :]]
+        if rng.random() < 0.15:
+            # Ids tell rows apart: the least of each group is what is there.
+            items = [items[0], *[expr(of.kind, "min(", of, ")") for of in items[1:]]]
+            more["group"] = (items[0],)
+        made = Select(tuple(zip(items, kinds)), Derived(made, alias), where(gen, Scope(bare(kinds)), 0.15), distinct=rng.random() < 0.1, **more)
     return made, kinds
 
 
@@ -109,7 +98,7 @@ def windows(gen: Generator) -> Any:
     source = table(gen)
     scope = Scope(source.atoms, source.keys)
     items = [source.atoms[0], *gen.both_ways(scope)]
-    items += [framed(gen, scope) for _ in range(gen.rng.randint(1, 3))]
+    items += [gen.rng.choice([framed, wide])(gen, scope) for _ in range(gen.rng.randint(1, 4))]
     # Of the first rows, which are told apart by their key, others are still looked at.
     first = {"order": (f"1 {gen.rng.choice(['asc', 'desc'])}",), "limit": gen.rng.choice([1, 7, 40])} if gen.chance(0.3) else {}
     return selected(gen, items, source.node, where(gen, scope, 0.3), **first)
@@ -143,6 +132,27 @@ def framed(gen: Generator, scope: Scope) -> Expr:
     of = expr("int", "cast(", by, " as bigint)") if by.kind == "int" else by
     order = ["order by ", of, f" {rng.choice(['asc', 'desc'])} nulls {rng.choice(['first', 'last'])}"]
     return gen.aggregate_over(replace(scope, subquery=None), partition, order, f" {unit} between {start} and {end}")
+
+
+def wide(gen: Generator, scope: Scope) -> Expr:
+    """A value, or an aggregate, of many rows around each: more of them than a part of the rows is computed at once, or all."""
+    rng = gen.rng
+    partition, order = gen.over(scope)
+    if gen.chance(0.5):
+        partition = []
+    by = ["order by ", *[part for atom, way, nulls in order for part in (", ", atom, f" {way} nulls {nulls}")][1:]]
+    start = rng.choice([f"{rng.choice([30, 500, 100000])} preceding", "unbounded preceding", f"{rng.choice([20, 200])} following"])
+    end = rng.choice(["unbounded following", f"{rng.choice([250, 1000, 100000])} following"])
+    if start.endswith("preceding") and gen.chance(0.4):
+        end = rng.choice(["current row", f"{rng.choice([3, 25])} preceding"])
+    unit = rng.choice(["rows", "rows", "groups"])
+    inner = replace(scope, subquery=None)
+    if unit == "rows" and gen.chance(0.4):
+        # One row's, long texts as well, which each row then has.
+        of = gen.make.of(gen.make.kind(scope, FLAT), inner, 1)
+        name = rng.choice(["first_value", "last_value", "nth_value"])
+        return expr(of.kind, f"{name}(", of, f", {rng.choice([1, 7, 120])})" if name == "nth_value" else ")", " over (", *partition, *by, f" rows between {start} and {end})")
+    return gen.aggregate_over(inner, partition, by, f" {unit} between {start} and {end}")
 
 
 def struct(gen: Generator, source: Source) -> Expr:
@@ -248,6 +258,64 @@ def counted(gen: Generator) -> Any:
         few = [expr("int", "(cast(", item, " as bigint) % 4)") if item.kind == "int" else item for item in items]
         sides.append(selected(gen, few, source.node, where(gen, scope)))
     return SetOp(rng.choice(["except all", "intersect all"]), *sides)
+
+
+# Numbers that are written out, beside those of a type: of a decimal and a double a decimal is made here, a double in DuckDB.
+WRITTEN = {
+    "dec": ["null", "1", "2", "cast(3 as smallint)", "cast(2.5 as decimal(5, 1))", "cast(-0.25 as decimal(4, 2))", "cast(2 as decimal(38, 10))"],
+    "float": ["null", "1", "2", "cast(3 as smallint)", "cast(2.5 as double)", "cast(-0.25 as double)", "cast(2 as real)"],
+}
+
+
+def mixed(gen: Generator) -> Any:
+    """Sides whose numbers are of several types, and rows that are written out, with nulls among them."""
+    rng = gen.rng
+    kinds = [rng.choice(["dec", "float"]) for _ in range(rng.randint(1, 2))]
+    sides = [numbers(gen, kinds) for _ in range(rng.choice([2, 2, 3]))]
+    made: Any = sides[0]
+    for side in sides[1:]:
+        made = SetOp(rng.choice(["union", "union all", "intersect", "except", "intersect all", "except all"]), made, side)
+    if gen.chance(0.5):
+        return made
+    shown = [expr(kind, f"d.{name}") for kind, (_, name) in zip(kinds, sides[0].items)]
+    if gen.chance(0.5):
+        return selected(gen, [*shown, expr("int", "count(*)")], Derived(made, "d"), group=tuple(shown))
+    return selected(gen, [expr(one.kind, f"{rng.choice(['min', 'max', 'count'])}(", one, ")") for one in shown], Derived(made, "d"))
+
+
+def numbers(gen: Generator, kinds: list[str]) -> Select:
+    """Whole numbers of all widths, or such as a kind is."""
+    rng = gen.rng
+    if gen.chance(0.3):
+        names = tuple(gen.name("x") for _ in kinds)
+        # Nulls alone have no type.
+        rows = [[WRITTEN[kind][1] for kind in kinds]]
+        rows += [[rng.choice(WRITTEN[kind]) for kind in kinds] for _ in range(rng.randint(1, 6))]
+        rng.shuffle(rows)
+        cells = tuple(tuple(expr(kind, cell) for kind, cell in zip(kinds, row)) for row in rows)
+        return selected(gen, [expr(kind, f"v.{name}") for kind, name in zip(kinds, names)], Values(cells, "v", names))
+    source = table(gen, of_kinds("dec", "float"))
+    items = [rng.choice([atom for atom in source.atoms if atom.kind in ("int", kind)]) for kind in kinds]
+    return selected(gen, items, source.node, where(gen, Scope(source.atoms)), distinct=gen.chance(0.1))
+
+
+def several(gen: Generator) -> Any:
+    """Rows of several lists at once, the shorter ones with nulls, and what is computed of these."""
+    rng, source = gen.rng, table(gen, of_kinds("list", "structs"))
+    key = source.atoms[0]
+    lists = [atom for atom in source.atoms if atom.kind in ("list", "structs")]
+    made = [expr("int", "unnest(", rng.choice(["[1, null, 3]", "[7]", "[4, 4, 4, 4]"]), ")")]
+    for of in rng.sample(lists, min(len(lists), rng.randint(1, 2))):
+        made.append(expr("int" if of.kind == "list" else "struct", "unnest(", of, ")"))
+    rng.shuffle(made)
+    inner = Select(((key, "id"), *[(one, f"u{at}") for at, one in enumerate(made)]), source.node, where(gen, Scope([key]), 0.3))
+    atoms = [expr("int", "d.id")] + [expr(one.kind, f"d.u{at}") for at, one in enumerate(made)]
+    atoms = [expr("int", atom, "['a']") if atom.kind == "struct" and gen.chance(0.5) else atom for atom in atoms]
+    flat = [atom for atom in atoms if atom.kind == "int"]
+    if gen.chance(0.4):
+        of = rng.choice(flat)
+        return selected(gen, [of, expr("int", "count(*)"), *[expr("int", "count(", atom, ")") for atom in atoms]], Derived(inner, "d"), group=(of,))
+    return selected(gen, atoms, Derived(inner, "d"), where(gen, Scope(flat)))
 
 
 def beside(gen: Generator) -> Any:
@@ -358,4 +426,5 @@ def qualified(gen: Generator) -> Any:
 
 KINDS: list[Callable[[Generator], Any]] = [
     repeated, summaries, summaries, first_groups, windows, windows, fields, fields, elements, counted, beside, recursive, correlated, instants, decimals, qualified,
+    absent, absent, among, inside, mixed, several,
 ]

@@ -82,7 +82,9 @@ STRUCT = pa.struct([("a", pa.int64()), ("b", pa.string())])
 DEEP = pa.struct([("a", pa.int64()), ("s", STRUCT)])
 STRUCTS = pa.list_(STRUCT)
 MAP = pa.map_(pa.string(), pa.int64())
-TEXT_FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz")
+# How text is compressed, by the ends of its files' names.
+COMPRESSIONS = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd", "xz": "xz"}
+TEXT_FORMS = tuple(f"{form}{end}" for form in ("csv", "ndjson") for end in ("", *(f".{name}" for name in COMPRESSIONS)))
 
 
 def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
@@ -145,11 +147,11 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         return rng.randint(-40, 160) / 4 or 0.0
     if kind == "wild":
         # JSON has no word for the others.
-        if form not in ("ndjson", "ndjson.gz") and rng.random() < 0.2:
+        if not form.startswith("ndjson") and rng.random() < 0.2:
             return rng.choice([math.nan, math.inf, -math.inf])
         return rng.choice([rng.randint(-9, 9) / 4, rng.uniform(-10, 10), rng.uniform(-1, 1) * 1e18]) or 0.0
     if kind == "odd":
-        if form not in ("ndjson", "ndjson.gz") and rng.random() < 0.1:
+        if not form.startswith("ndjson") and rng.random() < 0.1:
             return math.nan
         return rng.choice([0.0, -0.0, rng.randint(-9, 9) / 4, rng.randint(-9, 30) / 4])
     if kind == "text":
@@ -199,8 +201,14 @@ PAIRS = [
     ("csv", "big"),
     ("csv.gz", "big"),
     ("csv.gz", "many"),
+    ("csv.bz2", "many"),
+    ("csv.zst", "one"),
+    ("csv.xz", "big"),
     ("ndjson", "one"),
     ("ndjson.gz", "more"),
+    ("ndjson.bz2", "one"),
+    ("ndjson.zst", "mixed"),
+    ("ndjson.xz", "many"),
     ("arrow", "one"),
     ("arrow", "many"),
     ("arrow", "mixed"),

@@ -1,5 +1,6 @@
 //! Rows that windows hold. A window keeps all rows of its input, or those that it has no answer for yet, where no budget knows of them. They
-//! are counted in the memory of queries for as long as it has them, and a statement for which there is no room fails.
+//! are counted in the memory of queries for as long as it has them, with the texts and lists that it gives each of them, and a statement for which
+//! there is no room fails.
 //!
 //! Owns: what counts rows on their way into a window ([`Counting`]), and what ends with the window ([`Holding`]).
 //! Never does: change which rows there are.
@@ -21,10 +22,10 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskCo
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, replace_children_if_necessary};
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
 
-use crate::functions::bytes_of;
+use crate::functions::{Counts, bytes_of, counting};
 use crate::plan_nodes::only_child;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -34,7 +35,7 @@ type Begun = Arc<Mutex<HashMap<usize, Arc<Held>>>>;
 
 /// How often a row is in memory: as it came, and beside the others that the window computes over.
 const COPIES: u64 = 2;
-/// Bytes of what a window says of a row, by itself and beside the others.
+/// Bytes of what a window says of a row, by itself and beside the others, without texts and lists.
 const VALUE_BYTES: u64 = 16;
 
 /// A plan that is ready to run, whose windows hold no more rows than there is memory for.
@@ -110,6 +111,12 @@ impl Held {
     }
 }
 
+impl Counts for Held {
+    fn count(&self, bytes: u64) -> Result<()> {
+        self.grow(0, bytes)
+    }
+}
+
 /// Bytes of a column, whose dictionary has each word once.
 fn bytes_of_column(column: &ArrayRef) -> u64 {
     let all = bytes_of(column.as_ref());
@@ -175,7 +182,7 @@ impl Stream for Counted {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(rows) = &mut self.rows else { return Poll::Ready(None) };
-        let Some(batch) = ready!(rows.poll_next_unpin(cx)) else {
+        let Some(batch) = ready!(counting(None, || rows.poll_next_unpin(cx))) else {
             // A sort holds its rows for as long as it is there.
             self.rows = None;
             return Poll::Ready(self.held.compute().err().map(Err));
@@ -235,12 +242,17 @@ impl ExecutionPlan for Holding {
         let (values, gives_early) = (self.values, self.gives_early);
         let held = Arc::new(Held { reservation, values, gives_early, there: Mutex::default() });
         self.begun.lock().insert(partition, Arc::clone(&held));
-        let rows = self.window.execute(partition, context)?;
+        let mut rows = self.window.execute(partition, context)?;
         let schema = rows.schema();
-        let given = rows.inspect_ok(move |batch| {
-            if held.gives_early {
+        let given = stream::poll_fn(move |cx| {
+            let counts: Arc<dyn Counts> = Arc::<Held>::clone(&held);
+            let polled = counting(Some(counts), || rows.poll_next_unpin(cx));
+            if let Poll::Ready(Some(Ok(batch))) = &polled
+                && held.gives_early
+            {
                 held.give(batch.num_rows());
             }
+            polled
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, given)))
     }

@@ -9,11 +9,15 @@ use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::*;
+use crate::functions::{CallMemory, mend};
 
 /// The bytes that are still counted behind a query of so much memory, and its rows.
 async fn ran(sql: &str, node: &str, memory_bytes: usize) -> (usize, Result<usize>) {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes))).build_arc().unwrap();
     let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), Arc::clone(&runtime));
+    let mut state = context.state();
+    mend(&mut state, &CallMemory::beside(memory_bytes as u64)).unwrap();
+    let context = SessionContext::new_with_state(state);
     let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
     assert!(plan.exists(|found| Ok(found.name() == node)).unwrap(), "{sql} is done by {node}");
     let rows = collect(counted(plan).unwrap(), context.task_ctx()).await;
@@ -58,6 +62,40 @@ async fn a_window_computes_when_the_sort_below_it_holds_nothing_any_more() {
     // A sort by two columns holds 17 MB until it has given its last rows, a window 16 MB when it has all of them.
     let (left, rows) = ran(&sql, "WindowAggExec", 30 << 20).await;
     assert_eq!((left, rows.unwrap()), (0, 500_000));
+}
+
+#[tokio::test]
+async fn texts_and_lists_that_a_window_gives_each_row_are_counted() {
+    // One long text, which the window gives all of the rows.
+    let texts = "(select value, case when value = 0 then repeat('z', 10000) else 'y' end as s from range(0, 5000))";
+    let from_first = "order by value rows between unbounded preceding and current row";
+    for (select, node) in [
+        (format!("max(s) over () from {texts}"), "WindowAggExec"),
+        (format!("max(s) over ({from_first}) from {texts}"), "BoundedWindowAggExec"),
+        (format!("first_value(s) over ({from_first}) from {texts}"), "BoundedWindowAggExec"),
+        (format!("first_value(s) over (rows between unbounded preceding and unbounded following) from {texts}"), "WindowAggExec"),
+        ("array_agg(value) over () from range(0, 2500)".to_string(), "WindowAggExec"),
+    ] {
+        let sql = format!("select count(x) from (select {select}) as t(x)");
+        let (left, rows) = ran(&sql, node, 24 << 20).await;
+        assert!(matches!(rows.unwrap_err().find_root(), DataFusionError::ResourcesExhausted(_)), "{sql}");
+        assert_eq!(left, 0, "{sql}");
+        let (left, rows) = ran(&sql, node, 160 << 20).await;
+        assert_eq!((left, rows.unwrap()), (0, 1), "{sql}");
+    }
+    // Views of all rows are of one text.
+    let sql = format!("select count(x) from (select max(arrow_cast(s, 'Utf8View')) over () from {texts}) as t(x)");
+    let (left, rows) = ran(&sql, "WindowAggExec", 24 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 1));
+}
+
+#[tokio::test]
+async fn what_is_computed_below_a_window_is_none_of_its_values() {
+    // Fifty lists of 16 KB, of which the window has the lengths.
+    let lists = "select value % 50 as k, array_agg(value order by value) as l from range(0, 100000) group by value % 50";
+    let sql = format!("select max(array_length(l)) over () as m from ({lists})");
+    let (left, rows) = ran(&sql, "WindowAggExec", 256 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 50));
 }
 
 #[test]

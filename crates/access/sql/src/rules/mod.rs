@@ -8,6 +8,7 @@
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
 mod by_name;
+mod constant_values;
 mod dependencies;
 mod equal_projections;
 mod join_order;
@@ -62,9 +63,11 @@ pub(crate) fn logical(rules: &[Logical]) -> Vec<Logical> {
     null_keys::careful(rules).iter().map(while_waited::logical).collect()
 }
 
-/// The rules of a session that make a plan of execution.
+/// The rules of a session that make a plan of execution. Where it is asked for, the engine's `WindowTopN` leaves rows out that other windows of
+/// the same order look at (`lead`), ends in a panic for none of them (`row_number() .. < 1`), and holds what it finds in no budget.
 pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     let mut rules = by_name::careful(rules);
+    rules.retain(|rule| rule.name() != "WindowTopN");
     let before_sides = rules.iter().position(|rule| rule.name() == "join_selection").unwrap_or(0);
     rules.insert(before_sides, Arc::new(join_order::JoinOrder::default()));
     let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());

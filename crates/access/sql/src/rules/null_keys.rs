@@ -13,11 +13,11 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::dependencies;
 use super::equal_projections::once_each;
 use super::made_structs::fields_stay;
 use super::no_groups::above_aggregates;
 use super::one_type::OneType;
+use super::{constant_values, dependencies};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// What is done in the place of a rule, by that rule.
@@ -56,6 +56,7 @@ pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
             "eliminate_duplicated_expr" => dependencies::whole_orders,
             "replace_distinct_aggregate" => dependencies::made_distinct,
             "eliminate_join" => dependencies::joins_stay,
+            "scalar_subquery_to_join" => constant_values::stand_alone,
             _ => return Arc::clone(rule),
         };
         Arc::new(Careful { rule: Arc::clone(rule), rewrite }) as Rule

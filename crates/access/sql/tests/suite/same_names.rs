@@ -117,6 +117,15 @@ async fn what_is_computed_of_itself_twice_is_computed_twice() {
             "4\n8\n12",
         ),
         (format!("select s from {} order by s", nested("s, t", 3)), "1\n2\n3"),
+        // Equal when what lies between them is merged.
+        (
+            format!("select s from (select s + s as s from (select s as s from {})) order by s", nested("s + s as s", 2)),
+            "8\n16\n24",
+        ),
+        (
+            format!("select s from (select s + 1 as s from (select s * 2 as s from {})) order by s", nested("s * 2 + 1 as s", 2)),
+            "15\n23\n31",
+        ),
     ] {
         assert_eq!(lake.rows(&select).await, rows, "{select}");
     }

@@ -136,12 +136,18 @@ pub(super) fn column_of<'a>(value: &'a Expr, schema: &DFSchema) -> Option<&'a Co
 }
 
 /// Whether a query stands in a value, which may be about the row that it is compared with.
-pub(super) fn has_subquery(value: &Expr) -> bool {
+pub(in crate::rules) fn has_subquery(value: &Expr) -> bool {
     value.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)))).unwrap_or(true)
 }
 
 /// Whether a cast leaves values different that are so.
 fn keeps_apart(from: &DataType, to: &DataType) -> bool {
+    // Words of a dictionary are compared, and grouped, by what they are.
+    let plain = |kind: &DataType| match kind {
+        DataType::Dictionary(_, word) => (**word).clone(),
+        other => other.clone(),
+    };
+    let (from, to) = (&plain(from), &plain(to));
     let width = |kind: &DataType| kind.primitive_width().unwrap_or(0);
     let is_text = |kind: &DataType| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let of_one_kind =

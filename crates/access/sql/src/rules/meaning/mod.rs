@@ -8,9 +8,11 @@
 
 mod alike;
 mod compared;
+mod first_row;
 mod needless_sorts;
 mod none;
 mod null_within;
+mod of_rows;
 mod one_group;
 mod one_row;
 
@@ -18,19 +20,23 @@ use std::sync::Arc;
 
 use datafusion::optimizer::AnalyzerRule;
 
+pub(super) use compared::has_subquery;
 pub(super) use needless_sorts::left_out;
 use null_within::NullWithin;
+pub(super) use one_group::takes_all;
 
 type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
     let before: [Analyzing; 3] = [Arc::new(one_row::OneRow), Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
-    let behind: [Analyzing; 4] = [
+    let behind: [Analyzing; 6] = [
         Arc::new(NullWithin { chosen: false }),
+        Arc::new(first_row::FirstRow),
         Arc::new(one_group::OneGroup),
         Arc::new(compared::Compared),
         Arc::new(none::NoneIsNull),
+        Arc::new(of_rows::OfRows),
     ];
     before.into_iter().chain(rules.iter().map(Arc::clone)).chain(behind).collect()
 }

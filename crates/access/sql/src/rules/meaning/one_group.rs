@@ -41,6 +41,16 @@ fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
             let compares = if of.negated { Operator::NotEq } else { Operator::Eq };
             Transformed::yes(binary_expr(*of.expr, compares, Expr::ScalarSubquery(of.subquery)))
         }
+        // None is among no row, whatever it is.
+        Expr::InSubquery(of) => match holds(&of.subquery)? {
+            Some(holds) => {
+                let (holds, joins, compares) =
+                    if of.negated { (not(holds), Operator::Or, Operator::NotEq) } else { (holds, Operator::And, Operator::Eq) };
+                let value = binary_expr(*of.expr, compares, Expr::ScalarSubquery(of.subquery));
+                Transformed::yes(binary_expr(holds, joins, value))
+            }
+            None => Transformed::no(Expr::InSubquery(of)),
+        },
         Expr::Exists(of) if has_one_row(&of.subquery) => Transformed::yes(lit(!of.negated)),
         Expr::Exists(of) => match holds(&of.subquery)? {
             Some(holds) => Transformed::yes(if of.negated { not(holds) } else { holds }),
@@ -52,13 +62,18 @@ fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
 
 /// Whether the one row of a subquery is kept by its condition, as a value; none where it is another subquery.
 fn holds(of: &Subquery) -> Result<Option<Expr>> {
-    let kept = kept(&of.subquery).filter(|kept| !kept.predicate.contains_outer() && !has_subquery(&kept.predicate));
-    let Some(kept) = kept.filter(|_| !of.outer_ref_columns.is_empty()) else { return Ok(None) };
+    let Some(kept) = kept_row(of) else { return Ok(None) };
     let says = kept.predicate.clone().is_true().alias(NAME);
     let plan = LogicalPlanBuilder::from(Arc::clone(&kept.input)).project([says])?.build()?;
     assert_eq!(plan.schema().fields().len(), 1, "what a condition says is one value");
     let (outer_ref_columns, spans) = (plan.all_out_ref_exprs(), of.spans.clone());
     Ok(Some(Expr::ScalarSubquery(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans })))
+}
+
+/// The condition that the one row of a subquery is kept by, which asks for nothing from around.
+pub(super) fn kept_row(of: &Subquery) -> Option<&Filter> {
+    let kept = kept(&of.subquery).filter(|_| !of.outer_ref_columns.is_empty());
+    kept.filter(|kept| !kept.predicate.contains_outer() && !has_subquery(&kept.predicate))
 }
 
 /// The condition that an aggregate without groups is kept by.
@@ -75,7 +90,7 @@ fn has_one_row(of: &Subquery) -> bool {
     !of.outer_ref_columns.is_empty() && takes_all(&of.subquery)
 }
 
-pub(super) fn takes_all(plan: &LogicalPlan) -> bool {
+pub(in crate::rules) fn takes_all(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(of) => takes_all(&of.input),
         LogicalPlan::SubqueryAlias(of) => takes_all(&of.input),

@@ -35,3 +35,15 @@ async fn an_order_above_a_limit_leaves_the_one_below_it_where_it_is() {
     let within = "select count(*) from (values (1), (7)) o(y) where exists (select 1 from";
     assert_eq!(lake.rows(&format!("{within} (select x from {t} order by x) d where d.x = o.y)")).await, "1");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_of_groups_are_chosen_when_other_windows_have_seen_all_of_them() {
+    let lake = Lake::new();
+    lake.rows("set datafusion.optimizer.enable_window_topn = true").await;
+    let (over, t) = ("over (partition by k order by v)", "(values (1, 1), (1, 2), (2, 1), (2, 5)) t(k, v)");
+    let numbered = format!("select k, v, row_number() {over} as n, lead(v) {over} as l from {t}");
+    for (condition, rows) in [("n <= 1", "1 1 2\n2 1 5"), ("n < 1", "")] {
+        let query = format!("select k, v, l from ({numbered}) where {condition} order by k");
+        assert_eq!(lake.rows(&query).await, rows, "{query}");
+    }
+}

@@ -1,0 +1,358 @@
+//! What windows give each row of texts and lists, counted as it is made: the longest text of all rows may stand in each of them (`max(s) over ()`), or
+//! a list of all (`array_agg(x) over ()`).
+//!
+//! Owns: what counts values ([`Counts`]) while a window computes them ([`counting`]), and the functions whose values are as wide as what they are given.
+//! Never does: change what a function answers, or count what is computed outside of windows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::function::{
+    AccumulatorArgs, ExpressionArgs, PartitionEvaluatorArgs, StateFieldsArgs, WindowUDFFieldArgs,
+};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::window_state::WindowAggState;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, LimitEffect, PartitionEvaluator, ReversedUDAF,
+    ReversedUDWF, SetMonotonicity, Signature, StatisticsArgs, WindowUDF, WindowUDFImpl,
+};
+use datafusion::physical_plan::PhysicalExpr;
+use datafusion::scalar::ScalarValue;
+
+use super::bounded::{bytes_of, is_of_one_width};
+
+const AGGREGATES: [&str; 4] = ["min", "max", "array_agg", "string_agg"];
+const WINDOWS: [&str; 5] = ["first_value", "last_value", "nth_value", "lag", "lead"];
+
+/// How often a value of a row is in memory: by itself, and beside those of the others.
+const COPIES: u64 = 2;
+
+/// Where bytes of values are counted.
+pub(crate) trait Counts: Send + Sync {
+    /// So many bytes more.
+    ///
+    /// # Errors
+    /// There is no room for them.
+    fn count(&self, bytes: u64) -> Result<()>;
+}
+
+tokio::task_local! {
+    static COUNTS: Option<Arc<dyn Counts>>;
+}
+
+/// Does a step of a window, whose values are counted, or one of what is below it, whose are not.
+pub(crate) fn counting<T>(counts: Option<Arc<dyn Counts>>, step: impl FnOnce() -> T) -> T {
+    COUNTS.sync_scope(counts, step)
+}
+
+fn count(bytes: impl FnOnce() -> u64) -> Result<()> {
+    let counted = COUNTS.try_with(|counts| match counts {
+        // Of numbers, of which each row may have one, nothing is counted here.
+        Some(counts) => match bytes() {
+            0 => Ok(()),
+            bytes => counts.count(bytes),
+        },
+        None => Ok(()),
+    });
+    counted.unwrap_or(Ok(()))
+}
+
+/// Bytes of a value of any width; those of one width are counted with their rows.
+fn bytes_of_value(value: &ScalarValue) -> u64 {
+    match value {
+        ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text) => {
+            text.as_ref().map_or(0, |text| text.len() as u64)
+        }
+        ScalarValue::Binary(bytes) | ScalarValue::LargeBinary(bytes) | ScalarValue::BinaryView(bytes) => {
+            bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)
+        }
+        ScalarValue::List(lists) => bytes_of(&**lists),
+        ScalarValue::LargeList(lists) => bytes_of(&**lists),
+        ScalarValue::FixedSizeList(lists) => bytes_of(&**lists),
+        ScalarValue::Struct(structs) => bytes_of(&**structs),
+        ScalarValue::Map(maps) => bytes_of(&**maps),
+        ScalarValue::Dictionary(_, word) => bytes_of_value(word),
+        _ => 0,
+    }
+}
+
+/// Puts counted functions in the place of those that are there.
+pub(super) fn register(functions: &mut dyn FunctionRegistry) -> Result<()> {
+    for name in AGGREGATES {
+        let own = functions.udaf(name)?;
+        if !own.inner().is::<OfWindows>() {
+            functions.register_udaf(of_windows(own))?;
+        }
+    }
+    for name in WINDOWS {
+        let own = functions.udwf(name)?;
+        if !own.inner().is::<Counted>() {
+            functions.register_udwf(counted(own))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_windows(own: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(OfWindows { own }))
+}
+
+fn counted(own: Arc<WindowUDF>) -> Arc<WindowUDF> {
+    Arc::new(WindowUDF::new_from_impl(Counted { own }))
+}
+
+/// An aggregate, whose values are counted in windows.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OfWindows {
+    own: Arc<AggregateUDF>,
+}
+
+impl AggregateUDFImpl for OfWindows {
+    fn name(&self) -> &str {
+        self.own.inner().name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.own.inner().aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.own.inner().signature()
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        self.own.inner().return_type(kinds)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        self.own.inner().return_field(fields)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.own.inner().is_nullable()
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let is_narrow = is_of_one_width(args.return_field.data_type());
+        self.own.inner().accumulator(args).map(|own| values_of(own, is_narrow))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let is_narrow = is_of_one_width(args.return_field.data_type());
+        self.own.inner().create_sliding_accumulator(args).map(|own| values_of(own, is_narrow))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.own.inner().state_fields(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.own.inner().groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        self.own.inner().create_groups_accumulator(args)
+    }
+
+    fn with_beneficial_ordering(self: Arc<Self>, is_beneficial: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        let own = Arc::clone(self.own.inner()).with_beneficial_ordering(is_beneficial)?;
+        Ok(own.map(|own| Arc::new(Self { own: Arc::new(AggregateUDF::new_from_shared_impl(own)) }) as Arc<dyn AggregateUDFImpl>))
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.own.inner().order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        match self.own.inner().reverse_expr() {
+            ReversedUDAF::Reversed(own) => ReversedUDAF::Reversed(of_windows(own)),
+            other => other,
+        }
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        self.own.inner().coerce_types(kinds)
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.own.inner().is_descending()
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
+        self.own.inner().value_from_stats(args)
+    }
+
+    fn default_value(&self, kind: &DataType) -> Result<ScalarValue> {
+        self.own.inner().default_value(kind)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.own.inner().supports_null_handling_clause()
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.own.inner().supports_within_group_clause()
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.own.inner().documentation()
+    }
+
+    fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
+        self.own.inner().set_monotonicity(kind)
+    }
+}
+
+fn values_of(own: Box<dyn Accumulator>, is_narrow: bool) -> Box<dyn Accumulator> {
+    if is_narrow { own } else { Box::new(Values { own, rows: 0 }) }
+}
+
+/// The values of an aggregate.
+#[derive(Debug)]
+struct Values {
+    own: Box<dyn Accumulator>,
+    /// Rows that came since the last value: each may have the next one, which is made once for all rows of a partition where that is one frame.
+    rows: u64,
+}
+
+impl Accumulator for Values {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.rows += values.first().map_or(0, |values| values.len() as u64);
+        self.own.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let value = self.own.evaluate()?;
+        let rows = std::mem::take(&mut self.rows);
+        // Views of all rows are of one text.
+        let is_view = matches!(value, ScalarValue::Utf8View(_) | ScalarValue::BinaryView(_));
+        let times = if is_view { COPIES } else { rows + 1 };
+        count(|| bytes_of_value(&value).saturating_mul(times))?;
+        Ok(value)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.own.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.own.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.own.merge_batch(states)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.own.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.own.supports_retract_batch()
+    }
+}
+
+/// A function of windows, whose values are counted.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Counted {
+    own: Arc<WindowUDF>,
+}
+
+impl WindowUDFImpl for Counted {
+    fn name(&self) -> &str {
+        self.own.inner().name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.own.inner().aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.own.inner().signature()
+    }
+
+    fn expressions(&self, args: ExpressionArgs) -> Vec<Arc<dyn PhysicalExpr>> {
+        self.own.inner().expressions(args)
+    }
+
+    fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
+        Ok(Box::new(Given { own: self.own.inner().partition_evaluator(args)? }))
+    }
+
+    fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
+        self.own.inner().field(args)
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        self.own.inner().coerce_types(kinds)
+    }
+
+    fn reverse_expr(&self) -> ReversedUDWF {
+        match self.own.inner().reverse_expr() {
+            ReversedUDWF::Reversed(own) => ReversedUDWF::Reversed(counted(own)),
+            other => other,
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.own.inner().documentation()
+    }
+
+    fn limit_effect(&self, args: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
+        self.own.inner().limit_effect(args)
+    }
+}
+
+/// The values of a function of windows.
+#[derive(Debug)]
+struct Given {
+    own: Box<dyn PartitionEvaluator>,
+}
+
+impl PartitionEvaluator for Given {
+    fn memoize(&mut self, state: &mut WindowAggState) -> Result<()> {
+        self.own.memoize(state)
+    }
+
+    fn get_range(&self, row: usize, rows: usize) -> Result<Range<usize>> {
+        self.own.get_range(row, rows)
+    }
+
+    fn is_causal(&self) -> bool {
+        self.own.is_causal()
+    }
+
+    fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let given = self.own.evaluate_all(values, rows)?;
+        if !is_of_one_width(given.data_type()) {
+            count(|| bytes_of(given.as_ref()))?;
+        }
+        Ok(given)
+    }
+
+    fn evaluate(&mut self, values: &[ArrayRef], range: &Range<usize>) -> Result<ScalarValue> {
+        let value = self.own.evaluate(values, range)?;
+        count(|| bytes_of_value(&value).saturating_mul(COPIES))?;
+        Ok(value)
+    }
+
+    fn evaluate_all_with_rank(&self, rows: usize, ranks: &[Range<usize>]) -> Result<ArrayRef> {
+        self.own.evaluate_all_with_rank(rows, ranks)
+    }
+
+    fn supports_bounded_execution(&self) -> bool {
+        self.own.supports_bounded_execution()
+    }
+
+    fn uses_window_frame(&self) -> bool {
+        self.own.uses_window_frame()
+    }
+
+    fn include_rank(&self) -> bool {
+        self.own.include_rank()
+    }
+}

@@ -1,0 +1,98 @@
+//! A subquery about the row around it that is the first of some rows (`select t.x from t where t.k = o.n order by t.y limit 1`): an aggregate of these.
+//!
+//! The engine joins aggregates to the query around, and no limits: it refused such subqueries.
+
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::functions_aggregate::first_last::first_value;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr, Subquery};
+use datafusion::optimizer::AnalyzerRule;
+
+/// What the value is called: by a name of its rows it would be one of what they are joined by.
+const NAME: &str = "__first_row";
+
+/// Comes when types are made one, and before what looks at aggregates of subqueries.
+#[derive(Debug)]
+pub(super) struct FirstRow;
+
+impl AnalyzerRule for FirstRow {
+    fn name(&self) -> &'static str {
+        "first_row_of_subqueries"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut any = false;
+        let of_node = |node: LogicalPlan| {
+            let names = NamePreserver::new(&node);
+            let changed = node.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let changed = expr.transform_up(of_expr)?;
+                Ok(changed.update_data(|expr| name.restore(expr)))
+            })?;
+            any |= changed.transformed;
+            // What is above may have been told that there is always such a row.
+            if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
+        };
+        plan.transform_up_with_subqueries(of_node).data()
+    }
+}
+
+fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::ScalarSubquery(of) = &expr else { return Ok(Transformed::no(expr)) };
+    match aggregated(of)? {
+        Some(first) => Ok(Transformed::yes(Expr::ScalarSubquery(first))),
+        None => Ok(Transformed::no(expr)),
+    }
+}
+
+/// The same of all rows; none where it is no first row, or one of what is not as it was read.
+fn aggregated(of: &Subquery) -> Result<Option<Subquery>> {
+    let LogicalPlan::Limit(limit) = of.subquery.as_ref() else { return Ok(None) };
+    if of.outer_ref_columns.is_empty() || !is_one(limit)? {
+        return Ok(None);
+    }
+    let (value, order, rows) = parts(limit);
+    let is_around = value.contains_outer() || order.iter().any(|by| by.expr.contains_outer());
+    if is_around || rows.exists(|node| Ok(!is_plain(node)))? {
+        return Ok(None);
+    }
+    let groups =
+        LogicalPlanBuilder::from(Arc::clone(rows)).aggregate(Vec::<Expr>::new(), vec![first_value(value, order)])?.build()?;
+    let first = Expr::Column(Column::from(groups.schema().qualified_field(0))).alias(NAME);
+    let plan = LogicalPlanBuilder::from(groups).project([first])?.build()?;
+    assert_eq!(plan.schema().fields().len(), 1, "it stands for one value");
+    let (outer_ref_columns, spans) = (of.outer_ref_columns.clone(), of.spans.clone());
+    Ok(Some(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans }))
+}
+
+fn is_one(limit: &Limit) -> Result<bool> {
+    let is_first = matches!(limit.get_skip_type()?, SkipType::Literal(0));
+    Ok(is_first && matches!(limit.get_fetch_type()?, FetchType::Literal(Some(1))))
+}
+
+/// What is shown of the rows of a limit, in what order, and of which rows.
+fn parts(limit: &Limit) -> (Expr, Vec<SortExpr>, &Arc<LogicalPlan>) {
+    let column = |rows: &LogicalPlan| Expr::Column(Column::from(rows.schema().qualified_field(0)));
+    match limit.input.as_ref() {
+        LogicalPlan::Sort(sort) => (column(&sort.input), sort.expr.clone(), &sort.input),
+        LogicalPlan::Projection(shown) => match (shown.expr.as_slice(), shown.input.as_ref()) {
+            ([value], LogicalPlan::Sort(sort)) => (value.clone().unalias(), sort.expr.clone(), &sort.input),
+            _ => (column(&limit.input), Vec::new(), &limit.input),
+        },
+        _ => (column(&limit.input), Vec::new(), &limit.input),
+    }
+}
+
+/// Whether a plan gives what stands in tables, row by row: of what is computed of several rows not all may be about the row around.
+fn is_plain(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Join(_) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,66 @@
+//! A subquery about the row around it in an aggregate (`max((select count(*) from t where t.k = o.n))`): what it gives is a column of the rows that the
+//! aggregate takes.
+//!
+//! The engine knows such subqueries in conditions and in what is shown, and refused them here.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::prelude::ident;
+
+/// What such columns are called, each with a number behind.
+const NAME: &str = "__of_row_";
+
+/// Comes last: what such a subquery is was put right by then.
+#[derive(Debug)]
+pub(super) struct OfRows;
+
+impl AnalyzerRule for OfRows {
+    fn name(&self) -> &'static str {
+        "subqueries_of_rows"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::Aggregate(groups) if groups.aggr_expr.iter().any(asks_of_rows) => below(groups).map(Transformed::yes),
+            other => Ok(Transformed::no(other)),
+        })
+        .data()
+    }
+}
+
+fn is_of_rows(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarSubquery(of) if !of.outer_ref_columns.is_empty())
+}
+
+fn asks_of_rows(expr: &Expr) -> bool {
+    expr.exists(|part| Ok(is_of_rows(part))).unwrap_or(false)
+}
+
+/// The same groups of rows that have what the subqueries give.
+fn below(groups: Aggregate) -> Result<LogicalPlan> {
+    let mut shown: Vec<Expr> = groups.input.schema().columns().into_iter().map(Expr::Column).collect();
+    let columns = shown.len();
+    let names = NamePreserver::new_for_projection();
+    let mut aggregates = Vec::with_capacity(groups.aggr_expr.len());
+    for expr in groups.aggr_expr {
+        let name = names.save(&expr);
+        let of_columns = expr.transform_up(|part| {
+            if !is_of_rows(&part) {
+                return Ok(Transformed::no(part));
+            }
+            let column = format!("{NAME}{}", shown.len());
+            shown.push(part.alias(column.as_str()));
+            Ok(Transformed::yes(ident(column)))
+        });
+        aggregates.push(name.restore(of_columns.data()?));
+    }
+    assert!(shown.len() > columns, "a subquery was found");
+    let rows = LogicalPlanBuilder::from(groups.input).project(shown)?.build()?;
+    Aggregate::try_new(Arc::new(rows), groups.group_expr, aggregates).map(LogicalPlan::Aggregate)
+}
