@@ -28,6 +28,8 @@ const WAITING_MAX: u64 = 200;
 /// How long the shard may take to adapt, in periods, and to be where it was, before this gives up.
 const ADAPT_PERIODS: u32 = 100;
 const CALM_PERIODS: u32 = 240;
+/// A spike that is over before a layer would be there triggers nothing (figure 5): 30 seconds of a cluster.
+const SPIKE_PERIODS: u32 = 3;
 /// Between two looks at what has to be asked by now.
 const TICK: Duration = Duration::from_millis(5);
 /// Searches are for so many digits of a date, those of a day, a month or a year: the most digits of which no more are sustained a
@@ -86,6 +88,10 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let after = of_cluster(began.elapsed(), period);
     let name = format!("{what}: size {after:.0} s (of a cluster) after the load has dropped");
     Figure::new(name, back, "x", "at the start", start, Bar::RatioAtMost(1.0)).print(true);
+    load.run(HIGH * unit, period * SPIKE_PERIODS, |_, _| false).await?;
+    load.run(LOW * unit, period * 20, |_, _| false).await?;
+    let name = format!("{what}: size after a spike of {SPIKE_PERIODS} periods");
+    Figure::new(name, size(&shards).await?, "x", "before", back, Bar::RatioAtMost(1.0)).print(true);
     Ok(())
 }
 
