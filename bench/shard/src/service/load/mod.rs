@@ -27,7 +27,7 @@ const HIGH: f64 = 1800.0;
 const WAITING_MAX: u64 = 200;
 /// How long the shard may take to adapt, in periods, and to be where it was, before this gives up.
 const ADAPT_PERIODS: u32 = 100;
-const CALM_PERIODS: u32 = 240;
+const CALM_PERIODS: u32 = 160;
 /// A spike that is over before a layer would be there triggers nothing (figure 5): 30 seconds of a cluster.
 const SPIKE_PERIODS: u32 = 3;
 /// Between two looks at what has to be asked by now.
