@@ -8,6 +8,7 @@ mod losses;
 mod mixapart;
 mod one_column;
 mod polls;
+mod point;
 mod recorder;
 mod shuffle;
 mod tables;
@@ -62,6 +63,8 @@ enum Name {
     OneColumn,
     /// TPC-H over table files on a cluster of four workers: right answers, and a scan against one process.
     Tables,
+    /// A record of a shard by its key, in SQL, against a get of the client.
+    Point,
     #[command(flatten)]
     Reads(Reads),
     /// A table read by SQL, then through the S3 gateway, then as Python does, on four workers: bytes fetched twice.
@@ -155,6 +158,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::amplification().await?);
             print(one_column::one_column().await?);
             print(tables::tables().await?);
+            print(point::point().await?);
             print(engine::tpch().await?);
             print(engine::warm().await?);
             print(hot::hot_form().await?);
@@ -178,6 +182,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Reads(one) => print(one.figures().await?),
         Name::OneColumn => print(one_column::one_column().await?),
         Name::Tables => print(tables::tables().await?),
+        Name::Point => print(point::point().await?),
         Name::Amplification => print(engine::amplification().await?),
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),

@@ -4,6 +4,7 @@ mod bars;
 mod measure;
 mod peers;
 mod service;
+mod simulated;
 mod subject;
 mod workload;
 
@@ -59,11 +60,13 @@ enum BarCommand {
     Fill,
     /// Two reader threads against one
     Threads,
+    /// What navigation does in simulation, on the curve of BlowFish's paper
+    Simulated,
     /// Shards as a cluster serves them, each role a process of its own
     Service(service::Service),
     #[command(flatten)]
     Role(service::Role),
-    /// All of the above but the cluster
+    /// All of the above but the cluster and the simulation
     All {
         /// The folder of the pictures
         #[arg(long, default_value = "docs/shard")]
@@ -79,6 +82,7 @@ fn run(cli: Cli) -> Result<()> {
     match cli.bar {
         BarCommand::Service(service) => service::measure(&service, cli.values_bytes),
         BarCommand::Role(role) => role.run(),
+        BarCommand::Simulated => simulated::figures(),
         _ => measure(&cli),
     }
 }
@@ -99,7 +103,7 @@ fn measure(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Flat => {
+        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Simulated | BarCommand::Flat => {
             unreachable!("they have no shard of records at hand")
         }
         BarCommand::All { out } => {

@@ -1,16 +1,20 @@
 //! What questions take of shared storage that are about a shard which no worker has.
 
-use forebay_bench_harness::{Bar, line};
+use forebay_bench_harness::{Bar, Figure, line};
+use forebay_shard::Key;
 use forebay_types::{Error, Result};
+use serde_json::json;
 
 use super::data::{Data, literal};
 use super::rig::{Rig, Settings};
-use crate::workload::Skew;
+use crate::workload::{ATTRIBUTES, Skew};
 
 /// Shards of the dataset; each question is the first one of its shard.
 const SHARDS: usize = 8;
 /// Bytes that a get, or an equality of a few hits, may bring.
 const BYTES: f64 = 65_536.0;
+/// Of input, what shards have by themselves.
+const SHARD_BYTES: u64 = 128 << 20;
 
 pub(crate) async fn figures(data: &Data) -> Result<()> {
     let mut rig = Rig::start(Settings { workers: 1, ..Settings::default() }).await?;
@@ -22,7 +26,7 @@ pub(crate) async fn figures(data: &Data) -> Result<()> {
     let mut asked = std::collections::BTreeSet::new();
     let (mut gets, mut bytes) = (0, 0);
     for key in keys {
-        let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key));
+        let shard = shards.dataset().shard_of(&Key::U64(key));
         if !asked.insert(shard) {
             continue;
         }
@@ -64,4 +68,32 @@ async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
 fn tell(what: &str, requests: u64, bytes: u64, bar: f64) {
     line(format!("{what}: requests"), requests as f64, "requests", Bar::ValueAtMost(bar));
     line(format!("{what}: bytes"), bytes as f64, "bytes", Bar::ValueAtMost(BYTES));
+}
+
+/// A substring needs the files of all shards: they come once, and the next one needs nothing of shared storage.
+pub(crate) async fn substring(values_bytes: usize) -> Result<()> {
+    let data = Data::lineitem(values_bytes)?;
+    let mut rig = Rig::start(Settings { workers: 1, ..Settings::default() }).await?;
+    let count = (data.input_bytes() / SHARD_BYTES).max(1) as usize;
+    let shards = rig.create(&data, "substring.shards", count, vec![0.5]).await?;
+    let base: u64 = shards.dataset().shards.iter().map(|shard| shard.bytes()).sum();
+    rig.replace_workers().await?;
+    shards.status().await?;
+    let mut fetched = Vec::new();
+    for row in [data.records.len() / 3, data.records.len() / 2] {
+        // All of a comment but how it begins: few others have it.
+        let comment = data.records.value(row, ATTRIBUTES.len() - 1);
+        let condition = json!({"attr": "l_comment", "contains": String::from_utf8_lossy(&comment[1..])});
+        rig.s3.take_counters()?;
+        let found = shards.search(&condition, None, None).await?;
+        fetched.push(rig.s3.take_counters()?.bytes_out as f64);
+        if !found.contains(&Key::U64(data.records.keys[row])) {
+            return Err(Error::internal(format!("{condition} does not find where it is from")));
+        }
+    }
+    let what = format!("cold substring in {} MB of input", data.input_bytes() / 1_000_000);
+    let bytes = format!("{what}: bytes fetched");
+    Figure::new(bytes, fetched[0], "bytes", "the files of the shards", base as f64, Bar::RatioAtMost(1.0)).print(true);
+    line(format!("{what}: bytes that the next one fetches"), fetched[1], "bytes", Bar::ValueAtMost(BYTES));
+    Ok(())
 }

@@ -16,6 +16,8 @@ mod rig;
 mod serve;
 mod wait;
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand, ValueEnum};
 use forebay_types::{Error, Result};
 
@@ -42,6 +44,17 @@ enum Cell {
     History,
     /// Three times the load at once on one shard, and back: only when it is named, since it takes many minutes
     Load,
+    /// More load than three replicas sustain, one of which can't grow: only when it is named
+    Replicas,
+    /// Bytes that a substring takes of a shard that no worker has: only when it is named, since there are many
+    Substring,
+}
+
+impl Cell {
+    /// Whether it is measured where none is named.
+    fn is_short(self) -> bool {
+        matches!(self, Self::Kill | Self::Gets | Self::Equal | Self::Cold)
+    }
 }
 
 /// How served shards are measured.
@@ -59,7 +72,10 @@ pub(crate) struct Service {
     /// Operations of `history`
     #[arg(long, default_value_t = 10_000)]
     operations: usize,
-    /// Milliseconds between two looks of a worker at its queues, for `load`; its patience goes with it. 10 s in a cluster
+    /// Bytes of values that `substring` searches, at least
+    #[arg(long, default_value_t = 256 << 20)]
+    substring_bytes: usize,
+    /// Milliseconds between two looks of a worker at its queues, its patience with it, for `load` and `replicas`; 10 s in a cluster
     #[arg(long, default_value_t = 1000)]
     period_ms: u64,
 }
@@ -93,10 +109,7 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
     if service.rounds == 0 || service.seconds == 0 {
         return Err(Error::invalid("--rounds and --seconds are 1 at least"));
     }
-    let wanted = |cell: &Cell| {
-        service.cells.contains(cell)
-            || (service.cells.is_empty() && !matches!(cell, Cell::Ack | Cell::Load | Cell::Merge | Cell::History | Cell::Repair))
-    };
+    let wanted = |cell: &Cell| service.cells.contains(cell) || (service.cells.is_empty() && cell.is_short());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let data = data::Data::lineitem(values_bytes)?;
@@ -114,6 +127,8 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
                 Cell::Merge => merge::figures(&data, service.seconds).await?,
                 Cell::History => history::figures(&data, service.operations).await?,
                 Cell::Load => load::figures(&data, service.period_ms).await?,
+                Cell::Replicas => load::replicas::figures(&data, Duration::from_millis(service.period_ms)).await?,
+                Cell::Substring => cold::substring(service.substring_bytes).await?,
             }
         }
         Ok(())

@@ -25,13 +25,23 @@ pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// Of shards, on each worker.
     pub(crate) shard_bytes: u64,
+    /// The same on the first worker, where that has less.
+    pub(crate) tight_bytes: Option<u64>,
     /// Between two looks of a worker at its queues.
     pub(crate) navigate_every: Duration,
 }
 
+impl Settings {
+    /// Of the worker at a place.
+    fn at(self, place: usize) -> Self {
+        let tight = self.tight_bytes.filter(|_| place == 0);
+        Self { shard_bytes: tight.unwrap_or(self.shard_bytes), ..self }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { workers: 4, shard_bytes: 8 << 30, navigate_every: PERIOD }
+        Self { workers: 4, shard_bytes: 8 << 30, tight_bytes: None, navigate_every: PERIOD }
     }
 }
 
@@ -52,12 +62,14 @@ pub(crate) struct Rig {
 /// A worker; dropping it kills it by SIGKILL.
 pub(crate) struct WorkerProcess {
     served: Option<Served>,
+    /// Its id, as clients know it.
+    pub(crate) name: String,
     folder: TempDir,
 }
 
 impl WorkerProcess {
     fn start(coordinator: &str, settings: Settings) -> Result<Self> {
-        let mut worker = Self { served: None, folder: tempfile::tempdir()? };
+        let mut worker = Self { served: None, name: String::new(), folder: tempfile::tempdir()? };
         worker.serve(coordinator, settings)?;
         Ok(worker)
     }
@@ -66,7 +78,8 @@ impl WorkerProcess {
         let (bytes, every) = (settings.shard_bytes.to_string(), settings.navigate_every.as_millis().to_string());
         let folder = self.folder.path().display().to_string();
         let arguments = ["serve-shards".to_string(), folder, coordinator.to_string(), bytes, every];
-        self.served = Some(Served::start(&arguments)?.0);
+        let (served, name) = Served::start(&arguments)?;
+        (self.served, self.name) = (Some(served), name);
         Ok(())
     }
 
@@ -85,7 +98,8 @@ impl Rig {
         let s3 = S3::start(None, Duration::ZERO)?;
         let folder = tempfile::tempdir()?;
         let (coordinator, address) = Served::start(&["serve-coordinator".to_string(), folder.path().display().to_string()])?;
-        let workers = (0..settings.workers).map(|_| WorkerProcess::start(&address, settings)).collect::<Result<_>>()?;
+        let workers = (0..settings.workers).map(|place| WorkerProcess::start(&address, settings.at(place)));
+        let workers = workers.collect::<Result<_>>()?;
         let client = client(&address, false).await?;
         mount(&client, s3.endpoint(), None).await?;
         Ok(Self { s3, workers, client, address, settings, began: Instant::now(), _coordinator: coordinator, folder })
@@ -103,7 +117,7 @@ impl Rig {
 
     /// Starts a worker that was killed again, with the files that it had.
     pub(crate) fn restart(&mut self, place: usize) -> Result<()> {
-        self.workers[place].serve(&self.address, self.settings)
+        self.workers[place].serve(&self.address, self.settings.at(place))
     }
 
     /// Puts workers that have nothing in the place of those that there are: what is written is in the tiers of who wrote it.
@@ -112,7 +126,8 @@ impl Rig {
         self.workers.clear();
         // Until those that are gone are in no view any more.
         tokio::time::sleep(2 * CoordinatorSettings::LEASE).await;
-        self.workers = (0..count).map(|_| WorkerProcess::start(&self.address, self.settings)).collect::<Result<_>>()?;
+        let workers = (0..count).map(|place| WorkerProcess::start(&self.address, self.settings.at(place)));
+        self.workers = workers.collect::<Result<_>>()?;
         self.client.refresh_view().await.map(|_| ())
     }
 

@@ -85,8 +85,8 @@ async fn worker(folder: PathBuf, coordinator: String, shard_bytes: u64, navigate
     let mut node = Node::join(coordinator.parse()?, security());
     let mut settings = node.worker_in(&folder, DRAM_BYTES);
     settings.shard_bytes = shard_bytes;
-    node.start_worker_with(settings, Tuning { navigate_every, ..Tuning::default() }).await?;
-    say("joined")?;
+    let worker = node.start_worker_with(settings, Tuning { navigate_every, ..Tuning::default() }).await?.id();
+    say(&worker.to_string())?;
     until_input_ends().await;
     node.shutdown().await;
     Ok(())

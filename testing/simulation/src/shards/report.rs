@@ -91,7 +91,7 @@ pub fn skew_csv(rows: &[SkewRow]) -> String {
         let _ = write!(csv, ",{way}_answered,{way}_sustained");
     });
     csv.push('\n');
-    for SkewRow { shards, storage, offered, ideal, navigated, selective, even } in rows {
+    for SkewRow { shards, storage, offered, ideal, navigated, selective, even, .. } in rows {
         let ways = [ideal, navigated, selective, even].map(|way| format!(",{},{}", way.answered, way.sustained));
         let _ = writeln!(csv, "{shards},{storage},{offered}{}", ways.concat());
     }

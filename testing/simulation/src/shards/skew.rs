@@ -49,6 +49,8 @@ pub struct SkewRow {
     pub selective: SkewWay,
     /// The same level everywhere.
     pub even: SkewWay,
+    /// Storage, over the input, that selective caching takes to sustain what navigation does on `storage`.
+    pub selective_storage: f64,
 }
 
 /// A row for each storage: `shards` of one replica on one worker, asked by Zipf's law with exponent `theta`.
@@ -80,12 +82,14 @@ impl Bench {
         let room_bytes = (storage * (shards as u64 * INPUT_BYTES) as f64).round() as u64;
         let (ideal, offered) = ideally(curve, &self.shares, room_bytes);
         let even = evenly(curve, shards, room_bytes);
+        let navigated = self.navigated(&even, offered, room_bytes);
         Ok(SkewRow {
             shards,
             storage,
             offered,
+            selective_storage: self.selective_storage(navigated.sustained),
             ideal: self.way(&ideal, false, offered, room_bytes),
-            navigated: self.navigated(&even, offered, room_bytes),
+            navigated,
             selective: self.way(&selectively(curve, shards, room_bytes), false, offered, room_bytes),
             even: self.way(&even, false, offered, room_bytes),
         })
@@ -103,6 +107,15 @@ impl Bench {
             most = most.max(self.way(even, true, load, room_bytes).sustained);
         }
         SkewWay { sustained: most.min(offered), ..first }
+    }
+
+    /// What selective caching takes for so many requests a second: whole is every shard that its lowest level is too slow for.
+    fn selective_storage(&self, sustained: f64) -> f64 {
+        let (lowest, highest) = (self.curve.bytes(0), self.curve.bytes(self.curve.highest()));
+        let answers = 1e6 / self.curve.service_us(0);
+        let whole = self.shares.iter().filter(|share| *share * sustained > answers).count() as u64;
+        let shards = self.shares.len() as u64;
+        ((shards - whole) * lowest + whole * highest) as f64 / (shards * INPUT_BYTES) as f64
     }
 
     /// From these levels; where they move, they have time to settle first.

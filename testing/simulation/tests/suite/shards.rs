@@ -122,6 +122,14 @@ fn figure_8(row: &SkewRow) {
     assert!(row.navigated.answered >= 0.89 * row.ideal.answered, "{}", table());
     assert!(row.navigated.answered >= row.selective.answered.max(row.even.answered), "{}", table());
     assert!(row.navigated.moved <= 2, "it comes near to rest: {} moves", row.navigated.moved);
+    assert!(row.selective_storage >= 1.3 * row.storage, "{} for the same load", row.selective_storage);
+}
+
+#[test]
+fn selective_caching_takes_as_much_storage_as_the_shards_that_it_keeps_whole() {
+    // Of two shards that are asked alike, both answer what they do without layers, or neither.
+    let rows = shards_skew(ShardCurve::Paper, 2, 0.0, &[0.5, 0.6], 1).unwrap();
+    assert_eq!(rows.iter().map(|row| row.selective_storage).collect::<Vec<_>>(), [0.5, 1.5]);
 }
 
 #[test]

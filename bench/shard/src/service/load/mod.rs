@@ -1,12 +1,14 @@
 //! Three times the load at once on one shard, and back (BlowFish, section 5.2, figure 9).
 
+pub(crate) mod replicas;
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shards::Shards;
 use forebay_types::{Error, Result};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::data::Data;
 use super::gets::IN_FLIGHT;
@@ -24,8 +26,18 @@ const HIGH: f64 = 1800.0;
 /// Searches that wait at the asker at most: what the shard's own queue has no room for.
 const WAITING_MAX: u64 = 200;
 /// How long the shard may take to adapt, in periods, and to be where it was, before this gives up.
-const ADAPT_PERIODS: u32 = 90;
-const CALM_PERIODS: u32 = 240;
+const ADAPT_PERIODS: u32 = 100;
+const CALM_PERIODS: u32 = 160;
+/// A spike that is over before a layer would be there triggers nothing (figure 5): 30 seconds of a cluster.
+const SPIKE_PERIODS: u32 = 3;
+/// Between two looks at what has to be asked by now.
+const TICK: Duration = Duration::from_millis(5);
+/// Searches are for so many digits of a date, those of a day, a month or a year: the most digits of which no more are sustained a
+/// second than this. Of quicker ones a queue, as long as one may be, waits for no longer than navigation lets it.
+const DIGITS: [usize; 3] = [10, 7, 4];
+const QUICK: f64 = 1000.0;
+/// Searches at once that keep one replica busy.
+const BUSY: usize = 4;
 
 /// What is asked for, and the seconds within which the shard is to adapt to it and to have drained its queue.
 struct Asked {
@@ -49,9 +61,11 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let rig = Rig::start(Settings { workers: 1, navigate_every: period, ..Settings::default() }).await?;
     let shards = rig.create(data, "load.shards", 1, vec![START]).await?;
     until_at_rest(&shards, data).await?;
-    let conditions = data.searches(asked.skew, 20_000, 29);
+    let conditions = slow_enough(&shards, data, asked.skew, BUSY).await?;
+    // It may have layers for what it is asked by now, at the size that it had.
+    until_at_rest(&shards, data).await?;
     let start = size(&shards).await?;
-    let unit = sustained(&shards, &conditions, Duration::from_secs(5)).await? / UNITS;
+    let unit = sustained(&shards, &conditions, BUSY, Duration::from_secs(5)).await? / UNITS;
     let what = format!(
         "load x3 on a shard of {} MB, {}, looked at each {} ms",
         shards.dataset().shards[0].input_bytes / 1_000_000,
@@ -59,17 +73,10 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
         period.as_millis()
     );
     line(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::Nothing);
-    let load = Load {
-        shards: &shards,
-        conditions: &conditions,
-        began: Instant::now(),
-        queue: AtomicU64::new(0),
-        over: AtomicU64::new(0),
-    };
+    let load = Load::new(&shards, &conditions);
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
     line(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing);
-    // Drained: none waits longer than one that is alone.
-    let high = load.run(HIGH * unit, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= 2).await?;
+    let high = load.until_drained(HIGH * unit, period).await?;
     tell_rise(&what, &high, period, asked);
     Figure::new(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::Nothing).print(true);
     let began = Instant::now();
@@ -81,6 +88,10 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let after = of_cluster(began.elapsed(), period);
     let name = format!("{what}: size {after:.0} s (of a cluster) after the load has dropped");
     Figure::new(name, back, "x", "at the start", start, Bar::RatioAtMost(1.0)).print(true);
+    load.run(HIGH * unit, period * SPIKE_PERIODS, |_, _| false).await?;
+    load.run(LOW * unit, period * 20, |_, _| false).await?;
+    let name = format!("{what}: size after a spike of {SPIKE_PERIODS} periods");
+    Figure::new(name, size(&shards).await?, "x", "before", back, Bar::RatioAtMost(1.0)).print(true);
     Ok(())
 }
 
@@ -89,7 +100,8 @@ fn tell_rise(what: &str, high: &Ran, period: Duration, asked: &Asked) {
     // Adapted: as many are answered as come.
     let peak = of_cluster(high.peak_at, period);
     line(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::ValueAtMost(asked.adapted));
-    let drained = high.ended.map_or(f64::INFINITY, |after| of_cluster(after, period));
+    // Past its bar where that did not come.
+    let drained = of_cluster(high.ended.unwrap_or(period * ADAPT_PERIODS), period);
     line(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::ValueAtMost(asked.drained));
     line(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::Nothing);
 }
@@ -107,12 +119,32 @@ async fn size(shards: &Shards) -> Result<f64> {
     Ok(replica.now.unwrap_or_default())
 }
 
-/// Searches a second, with as many askers as keep it busy.
-async fn sustained(shards: &Shards, conditions: &[Json], length: Duration) -> Result<f64> {
+/// Conditions for the values of all records alike, or of few most of the time, that take long enough.
+async fn slow_enough(shards: &Shards, data: &Data, skew: Skew, askers: usize) -> Result<Vec<Json>> {
+    let mut conditions = Vec::new();
+    for digits in DIGITS {
+        conditions = of_dates(data, skew, digits);
+        if sustained(shards, &conditions, askers, Duration::from_secs(2)).await? <= QUICK {
+            break;
+        }
+    }
+    Ok(conditions)
+}
+
+fn of_dates(data: &Data, skew: Skew, digits: usize) -> Vec<Json> {
+    let of_date = |search: Json| {
+        let (attribute, value) = (search["attr"].as_str()?, search["eq"].as_str()?);
+        attribute.ends_with("date").then(|| json!({"attr": attribute, "prefix": &value[..digits]}))
+    };
+    data.searches(skew, 40_000, 29).into_iter().filter_map(of_date).collect()
+}
+
+/// Searches a second, with as many askers as keep all replicas busy.
+async fn sustained(shards: &Shards, conditions: &[Json], askers: usize, length: Duration) -> Result<f64> {
     let began = Instant::now();
     let asker = |asker: usize| async move {
         let mut count = 0u64;
-        for condition in conditions.iter().skip(asker).step_by(4).cycle() {
+        for condition in conditions.iter().skip(asker).step_by(askers).cycle() {
             if began.elapsed() > length {
                 break;
             }
@@ -121,7 +153,7 @@ async fn sustained(shards: &Shards, conditions: &[Json], length: Duration) -> Re
         }
         Ok::<_, Error>(count)
     };
-    let counts = futures::future::try_join_all((0..4).map(asker)).await?;
+    let counts = futures::future::try_join_all((0..askers).map(asker)).await?;
     Ok(counts.into_iter().sum::<u64>() as f64 / began.elapsed().as_secs_f64())
 }
 
@@ -139,25 +171,35 @@ struct Load<'a> {
 /// How a load went.
 struct Ran {
     queue_mean: f64,
-    /// When the queue was longest, from the beginning on.
+    /// When the queue was longest, from the beginning on: the last time.
     peak_at: Duration,
     /// When it was at its end; none where that did not come.
     ended: Option<Duration>,
     over: u64,
 }
 
-impl Load<'_> {
-    /// So many a second, for so long or until `is_over` says so of the queue and the time.
+impl<'a> Load<'a> {
+    fn new(shards: &'a Shards, conditions: &'a [Json]) -> Self {
+        Self { shards, conditions, began: Instant::now(), queue: AtomicU64::new(0), over: AtomicU64::new(0) }
+    }
+
+    /// So many a second until hardly any are left when the next ones come.
+    async fn until_drained(&self, rate: f64, period: Duration) -> Result<Ran> {
+        let few = 2 + (rate * TICK.as_secs_f64()) as u64;
+        self.run(rate, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= few).await
+    }
+
+    /// So many a second, for so long or until `is_over` says so of those left and the time.
     async fn run(&self, rate: f64, length: Duration, is_over: impl Fn(u64, Duration) -> bool) -> Result<Ran> {
         let (began, over) = (Instant::now(), self.over.load(Relaxed));
         let mut asked = futures::stream::FuturesUnordered::new();
         let (mut sent, mut sum, mut ticks) = (0u64, 0u64, 0u64);
         let (mut peak, mut peak_at, mut ended) = (0, Duration::ZERO, None);
-        let mut tick = tokio::time::interval(Duration::from_millis(5));
+        let mut tick = tokio::time::interval(TICK);
         while began.elapsed() < length {
             tokio::select! {
                 _ = tick.tick() => {
-                    let waited = began.elapsed();
+                    let (waited, left) = (began.elapsed(), self.queue.load(Relaxed));
                     while (sent as f64) < waited.as_secs_f64() * rate {
                         let at = (self.began.elapsed().as_micros() as usize + sent as usize * 7919) % self.conditions.len();
                         sent += 1;
@@ -169,11 +211,11 @@ impl Load<'_> {
                         asked.push(self.ask(&self.conditions[at]));
                     }
                     let queue = self.queue.load(Relaxed);
-                    (sum, ticks) = (sum + queue, ticks + 1);
-                    if queue > peak {
+                    (sum, ticks) = (sum + left, ticks + 1);
+                    if queue >= peak {
                         (peak, peak_at) = (queue, waited);
                     }
-                    if is_over(queue, waited) {
+                    if is_over(left, waited) {
                         ended = Some(waited);
                         break;
                     }

@@ -1,0 +1,42 @@
+//! What navigation does in simulation, by the code that decides in workers: BlowFish's loads (NSDI 2016, section 5) on its paper's curve.
+
+use forebay_bench_harness::{Bar, Figure, line};
+use forebay_simulation::{ShardCurve, ShardRouting, SkewRow, shards, shards_skew};
+use forebay_types::Result;
+
+const SEED: u64 = 1;
+/// How skewed the load on shards of fixed storage is, and that storage over the input.
+const THETA: f64 = 0.99;
+const STORAGE: f64 = 0.6;
+/// Scenarios with three times the load, and the seconds within which shards are to adapt to it and to have drained their queues.
+const RISES: [(&str, f64, f64); 3] = [("uniform", 300.0, 900.0), ("skewed-2", 120.0, 300.0), ("skewed-5", 120.0, 300.0)];
+
+pub(crate) fn figures() -> Result<()> {
+    for (scenario, adapted, drained) in RISES {
+        let run = shards(scenario, ShardRouting::default(), SEED)?;
+        let secs = |secs: Option<f64>| secs.unwrap_or(f64::INFINITY);
+        line(format!("simulated {scenario}: adapted"), secs(run.adapted_secs), "s", Bar::ValueAtMost(adapted));
+        line(format!("simulated {scenario}: drained"), secs(run.drained_secs), "s", Bar::ValueAtMost(drained));
+    }
+    let run = shards("replicas", ShardRouting::default(), SEED)?;
+    let swing = run.swing * 100.0;
+    line("simulated replicas: swing of queues once drained, of the target", swing, "%", Bar::ValueAtMost(10.0));
+    for count in [20, 100] {
+        shards_skew(ShardCurve::Paper, count, THETA, &[STORAGE], SEED)?.iter().for_each(tell);
+    }
+    Ok(())
+}
+
+/// Figure 8.
+fn tell(row: &SkewRow) {
+    let what = format!("simulated skew, {} shards on {}x of storage", row.shards, row.storage);
+    let (ours, ideal, selective) = (&row.navigated, &row.ideal, &row.selective);
+    let ratio = |name: &str, value: f64, unit, peer: &str, peer_value: f64, bar| {
+        Figure::new(format!("{what}: {name}"), value, unit, peer, peer_value, bar).print(true);
+    };
+    ratio("answered", ours.answered, "requests/s", "the ideal division", ideal.answered, Bar::RatioAtLeast(0.89));
+    let caching = "selective caching";
+    ratio("answered, beside caching", ours.answered, "requests/s", caching, selective.answered, Bar::RatioAtLeast(1.5));
+    ratio("sustained", ours.sustained, "requests/s", caching, selective.sustained, Bar::RatioAtLeast(1.5));
+    ratio("storage for what it sustains", row.storage, "x", caching, row.selective_storage, Bar::RatioAtMost(1.0 / 1.3));
+}
