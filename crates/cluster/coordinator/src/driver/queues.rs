@@ -15,7 +15,7 @@ pub(crate) type WriterQueue = mpsc::Sender<Job>;
 pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
 
 pub(crate) enum Job {
-    Change(Change, oneshot::Sender<ControlReply>),
+    Change(Box<Change>, oneshot::Sender<ControlReply>),
     Checkpoint(Box<Checkpoint>),
 }
 

@@ -137,7 +137,7 @@ impl ControlSession {
     async fn write(&self, change: Change) -> Result<ControlReply> {
         let (reply, written) = oneshot::channel();
         let closed = || Error::closed("the coordinator is shutting down: try again with its successor");
-        self.shared.writer.send(Job::Change(change, reply)).await.map_err(|_| closed())?;
+        self.shared.writer.send(Job::Change(Box::new(change), reply)).await.map_err(|_| closed())?;
         written.await.map_err(|_| closed())
     }
 }

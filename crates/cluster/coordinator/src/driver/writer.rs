@@ -45,7 +45,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
         };
         let outcome = match job {
             Some(Job::Change(change, reply)) => {
-                let outcome = carry_out(&metadata, change).await;
+                let outcome = carry_out(&metadata, *change).await;
                 let answer = match &outcome {
                     Ok(stored) => shared.decide(Event::Stored(stored.clone())).into_iter().find_map(answer_of),
                     Err(error) => Some(ControlReply::failed(error)),
