@@ -52,8 +52,13 @@ pub async fn tables() -> Result<Vec<Figure>> {
     let [ours, alone] = secs.map(median);
     let scan = "a scan of lineitem as a table file by a cluster of 4 workers, warm";
     Ok(vec![
-        Figure::alone("TPC-H SF1 over table files, a cluster of 4 workers: right answers", right, "of 22", Bar::RatioAtLeast(1.0))
-            .beside("published answers, and those of the local engine exactly", 22.0),
+        Figure::alone(
+            "TPC-H SF1 over table files, a cluster of 4 workers: right answers",
+            right,
+            "of 22",
+            Bar::RatioAtLeast(1.0),
+        )
+        .beside("published answers, and those of the local engine exactly", 22.0),
         Figure::new(scan, ours, "s", "one process with the same cores", alone, Bar::RatioAtMost(1.0 / 0.9)),
     ])
 }

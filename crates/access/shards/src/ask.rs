@@ -172,11 +172,13 @@ impl Failed {
 
     /// When it makes sense to ask again, where the last one said so.
     fn after(&self) -> Duration {
+        debug_assert!(self.later.as_ref().is_none_or(|error| !error.is_here_alone()), "that one never will");
         self.later.as_ref().and_then(Error::retry_after).unwrap_or_default()
     }
 
     /// The end of it: that it can't be done only where all were asked and none can.
     fn into_error(self, were_all_asked: bool) -> Error {
+        debug_assert!(self.never.as_ref().is_none_or(Error::is_here_alone), "others may do what this one never will");
         match (self.later, self.never) {
             (Some(later), _) => later,
             (None, Some(never)) if were_all_asked => never,

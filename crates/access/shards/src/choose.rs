@@ -129,6 +129,7 @@ impl Workers {
         };
         let alone = took.as_secs_f64() / f64::from(standing.told.min(queue) + 1);
         standing.seconds = Some(standing.seconds.map_or(alone, |before| before * KEEP + alone * (1.0 - KEEP)));
+        debug_assert!(standing.seconds.is_some_and(|seconds| seconds >= 0.0), "what calls take is a time");
         standing.told = queue;
         self.away.remove(&worker);
     }

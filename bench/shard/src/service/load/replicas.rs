@@ -59,10 +59,8 @@ pub(crate) async fn figures(data: &Data, period: Duration) -> Result<()> {
     ran?;
     let seen = Seen::of(&moments?, (period * REST_PERIODS).as_secs_f64())?;
     let input = shards.dataset().shards[0].input_bytes / 1_000_000;
-    let what = format!(
-        "load from 3 to 8 on three replicas of {input} MB, one can't grow, looked at each {} ms",
-        period.as_millis()
-    );
+    let what =
+        format!("load from 3 to 8 on three replicas of {input} MB, one can't grow, looked at each {} ms", period.as_millis());
     let drained = of_cluster(high.ended.unwrap_or(period * ADAPT_PERIODS), period);
     line(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::Nothing);
     seen.tell(&what, &rig.workers[0].name)

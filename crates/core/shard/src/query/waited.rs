@@ -26,6 +26,7 @@ impl<'g> Waited<'g> {
     /// Whether the next record or row is looked at.
     #[inline]
     pub(crate) fn step(&self) -> bool {
+        debug_assert!(self.steps.get() < STEPS, "the last step before a question asks");
         let steps = self.steps.get() + 1;
         if steps < STEPS {
             self.steps.set(steps);

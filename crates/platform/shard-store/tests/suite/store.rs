@@ -28,9 +28,8 @@ fn a_search_ends_when_nobody_waits_for_it_and_no_other_one_does() {
     let found = store.search(&condition, None, None).unwrap();
     assert!(!found.is_empty());
     let gone = || Err(Error::closed("nobody waits"));
-    let (searched, counted, read) = while_waited(gone, || {
-        (store.search(&condition, None, None), store.count(&condition), store.get(&found[0], None))
-    });
+    let (searched, counted, read) =
+        while_waited(gone, || (store.search(&condition, None, None), store.count(&condition), store.get(&found[0], None)));
     assert_eq!(searched.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(counted.unwrap_err().kind(), ErrorKind::Closed);
     assert!(read.unwrap().is_some(), "a get takes no time");

@@ -5,8 +5,8 @@ mod outlaws;
 mod records;
 mod resident;
 mod sets;
-mod trespass;
 mod tree;
+mod trespass;
 
 use std::ops::Range;
 use std::sync::Arc;
