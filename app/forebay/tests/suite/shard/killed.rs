@@ -187,7 +187,8 @@ fn a_reshard_that_is_killed_loses_nothing_and_the_next_one_ends_it() {
 
 #[test]
 fn who_interrupts_a_reshard_is_told_that_it_may_be_given_again() {
-    let bed = Bed::start(1, &[]);
+    let mut bed = Bed::start(1, &[]);
+    bed.put_for(Duration::ZERO);
     // There is much left to do when it has begun.
     bed.bucket.server().set_latency(Duration::from_millis(500));
     bed.bucket.server().reset_counters();
