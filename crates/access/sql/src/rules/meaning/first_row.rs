@@ -52,7 +52,14 @@ fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
 
 /// The same of all rows; none where it is no first row, or one of what is not as it was read.
 fn aggregated(of: &Subquery) -> Result<Option<Subquery>> {
-    let LogicalPlan::Limit(limit) = of.subquery.as_ref() else { return Ok(None) };
+    let (limit, cast) = match of.subquery.as_ref() {
+        LogicalPlan::Limit(limit) => (limit, None),
+        LogicalPlan::Projection(shown) => match (shown.expr.as_slice(), shown.input.as_ref()) {
+            ([cast], LogicalPlan::Limit(limit)) if is_cast(cast) => (limit, Some(cast)),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
     if of.outer_ref_columns.is_empty() || !is_one(limit)? {
         return Ok(None);
     }
@@ -63,11 +70,29 @@ fn aggregated(of: &Subquery) -> Result<Option<Subquery>> {
     }
     let groups =
         LogicalPlanBuilder::from(Arc::clone(rows)).aggregate(Vec::<Expr>::new(), vec![first_value(value, order)])?.build()?;
-    let first = Expr::Column(Column::from(groups.schema().qualified_field(0))).alias(NAME);
-    let plan = LogicalPlanBuilder::from(groups).project([first])?.build()?;
+    let first = Expr::Column(Column::from(groups.schema().qualified_field(0)));
+    let first = match cast {
+        Some(cast) => cast.clone().unalias().transform_up(|expr| of_column(expr, &first)).data()?,
+        None => first,
+    };
+    let plan = LogicalPlanBuilder::from(groups).project([first.alias(NAME)])?.build()?;
     assert_eq!(plan.schema().fields().len(), 1, "it stands for one value");
     let (outer_ref_columns, spans) = (of.outer_ref_columns.clone(), of.spans.clone());
     Ok(Some(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans }))
+}
+
+/// Whether a column is shown as it is, or of the type that it is compared in: null where it is null.
+fn is_cast(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(of) => is_cast(&of.expr),
+        Expr::Cast(of) => is_cast(&of.expr),
+        _ => false,
+    }
+}
+
+fn of_column(expr: Expr, column: &Expr) -> Result<Transformed<Expr>> {
+    Ok(if matches!(expr, Expr::Column(_)) { Transformed::yes(column.clone()) } else { Transformed::no(expr) })
 }
 
 fn is_one(limit: &Limit) -> Result<bool> {

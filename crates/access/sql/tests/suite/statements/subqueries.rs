@@ -92,6 +92,13 @@ async fn a_value_of_which_there_is_none_is_null() {
         ("(select d.id from d where d.id = 2) = o.n", "2"),
         // A condition that is true of no rows.
         ("(select max(t.k) from '/lake/t.parquet' t where t.k = o.n having count(*) = 0) is null", "1\n2\n3"),
+        // The first row, cast for the comparison, beside groups.
+        ("cast(2 as double) = (select t.k from '/lake/t.parquet' t where t.k = o.n order by t.j limit 1)", "2"),
+        (
+            "cast(2 as double) is distinct from (select t.k from '/lake/t.parquet' t where t.k = o.n order by t.j limit 1) \
+             and (select count(*) from '/lake/t.parquet' t where t.k = o.n group by t.k) is not null",
+            "1",
+        ),
         ("(select 5 from '/lake/t.parquet' t where t.k = o.n having max(t.k) is null) = 5", "3"),
         ("(select 5 from '/lake/t.parquet' t where t.k = o.n having count(*) is not null) = 5", "1\n2\n3"),
         ("coalesce((select coalesce(max(t.k), 7) from '/lake/t.parquet' t where t.k = o.n having count(*) = 0), o.n) = 7", "3"),
