@@ -1,7 +1,8 @@
 //! A subquery about the row around it in an aggregate (`max((select count(*) from t where t.k = o.n))`): what it gives is a column of the rows that the
 //! aggregate takes.
 //!
-//! The engine knows such subqueries in conditions and in what is shown, and refused them here.
+//! The engine knows such subqueries in conditions and in what is shown, and refused them here. Where a query is cut into tasks, so it did those
+//! that are the same for all rows.
 
 use std::sync::Arc;
 
@@ -25,42 +26,51 @@ impl AnalyzerRule for OfRows {
         "subqueries_of_rows"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let of_rows = OfRow { all: !config.optimizer.enable_physical_uncorrelated_scalar_subquery };
         plan.transform_up_with_subqueries(|node| match node {
-            LogicalPlan::Aggregate(groups) if groups.aggr_expr.iter().any(asks_of_rows) => below(groups).map(Transformed::yes),
+            LogicalPlan::Aggregate(groups) if of_rows.are_in(&groups.aggr_expr) => of_rows.below(groups).map(Transformed::yes),
             other => Ok(Transformed::no(other)),
         })
         .data()
     }
 }
 
-fn is_of_rows(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarSubquery(of) if !of.outer_ref_columns.is_empty())
+/// Which subqueries are columns of rows: of those around, or all.
+#[derive(Clone, Copy)]
+struct OfRow {
+    all: bool,
 }
 
-fn asks_of_rows(expr: &Expr) -> bool {
-    expr.exists(|part| Ok(is_of_rows(part))).unwrap_or(false)
-}
-
-/// The same groups of rows that have what the subqueries give.
-fn below(groups: Aggregate) -> Result<LogicalPlan> {
-    let mut shown: Vec<Expr> = groups.input.schema().columns().into_iter().map(Expr::Column).collect();
-    let columns = shown.len();
-    let names = NamePreserver::new_for_projection();
-    let mut aggregates = Vec::with_capacity(groups.aggr_expr.len());
-    for expr in groups.aggr_expr {
-        let name = names.save(&expr);
-        let of_columns = expr.transform_up(|part| {
-            if !is_of_rows(&part) {
-                return Ok(Transformed::no(part));
-            }
-            let column = format!("{NAME}{}", shown.len());
-            shown.push(part.alias(column.as_str()));
-            Ok(Transformed::yes(ident(column)))
-        });
-        aggregates.push(name.restore(of_columns.data()?));
+impl OfRow {
+    fn is(self, expr: &Expr) -> bool {
+        matches!(expr, Expr::ScalarSubquery(of) if self.all || !of.outer_ref_columns.is_empty())
     }
-    assert!(shown.len() > columns, "a subquery was found");
-    let rows = LogicalPlanBuilder::from(groups.input).project(shown)?.build()?;
-    Aggregate::try_new(Arc::new(rows), groups.group_expr, aggregates).map(LogicalPlan::Aggregate)
+
+    fn are_in(self, exprs: &[Expr]) -> bool {
+        exprs.iter().any(|expr| expr.exists(|part| Ok(self.is(part))).unwrap_or(false))
+    }
+
+    /// The same groups of rows that have what the subqueries give.
+    fn below(self, groups: Aggregate) -> Result<LogicalPlan> {
+        let mut shown: Vec<Expr> = groups.input.schema().columns().into_iter().map(Expr::Column).collect();
+        let columns = shown.len();
+        let names = NamePreserver::new_for_projection();
+        let mut aggregates = Vec::with_capacity(groups.aggr_expr.len());
+        for expr in groups.aggr_expr {
+            let name = names.save(&expr);
+            let of_columns = expr.transform_up(|part| {
+                if !self.is(&part) {
+                    return Ok(Transformed::no(part));
+                }
+                let column = format!("{NAME}{}", shown.len());
+                shown.push(part.alias(column.as_str()));
+                Ok(Transformed::yes(ident(column)))
+            });
+            aggregates.push(name.restore(of_columns.data()?));
+        }
+        assert!(shown.len() > columns, "a subquery was found");
+        let rows = LogicalPlanBuilder::from(groups.input).project(shown)?.build()?;
+        Aggregate::try_new(Arc::new(rows), groups.group_expr, aggregates).map(LogicalPlan::Aggregate)
+    }
 }

@@ -129,6 +129,11 @@ async fn aggregates_take_what_is_found_for_each_row() {
     }
     let kept = format!("select o.n % 2 as g from (values (1), (2), (3)) o(n) group by o.n % 2 having sum({most}) > 1");
     assert_eq!(lake.rows(&kept).await, "0");
+    // As a query is planned that is cut into tasks.
+    lake.rows("set datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery = false").await;
+    let same = "select sum(o.n + (select max(d.id) from d)), count(*) from (values (1), (2), (3)) o(n)";
+    let largest: i64 = lake.rows("select max(id) from d").await.parse().unwrap();
+    assert_eq!(lake.rows(same).await, format!("{} 3", 6 + 3 * largest));
 }
 
 #[tokio::test(flavor = "multi_thread")]
