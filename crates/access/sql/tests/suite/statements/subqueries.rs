@@ -95,7 +95,7 @@ async fn a_value_of_which_there_is_none_is_null() {
         // The first row, cast for the comparison, beside groups.
         ("cast(2 as double) = (select t.k from '/lake/t.parquet' t where t.k = o.n order by t.j limit 1)", "2"),
         (
-            "cast(2 as double) is distinct from (select t.k from '/lake/t.parquet' t where t.k = o.n order by t.j limit 1) \
+            "(cast(2 as double) is distinct from (select t.k from '/lake/t.parquet' t where t.k = o.n order by t.j limit 1)) \
              and (select count(*) from '/lake/t.parquet' t where t.k = o.n group by t.k) is not null",
             "1",
         ),
