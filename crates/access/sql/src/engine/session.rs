@@ -21,6 +21,7 @@ use crate::error::from_engine;
 use crate::hot::Cells;
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
+use crate::parsed::parsed;
 use crate::paths::{Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
 use crate::steps;
@@ -61,7 +62,7 @@ impl QuerySession {
 
         let dialect = config.options().sql_parser.dialect;
         steps::check(sql, dialect)?;
-        let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
+        let statement = parsed(&inner.template, sql, &dialect).map_err(from_engine)?;
         let references = inner.template.resolve_table_references(&statement).map_err(from_engine)?;
         let (definitions, are_told) = (definitions(engine, &statement, &references).await?, are_told(&statement, &references));
         let (tables, planner) = (Arc::clone(&inner.session), Arc::clone(&inner.template));
