@@ -15,7 +15,7 @@ use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::albis::{TableFormat, numbered, with_number};
-use crate::error::{external, from_engine};
+use crate::error::{external, from_engine, remedy_of_mixed_json};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema, with_required};
@@ -271,11 +271,11 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
             Error::corrupt(format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()))
         }
         // Lines that are not as the others are, say.
-        Kind::Invalid => Error::invalid(format!(
-            "{name} ({} bytes) can't be read: {}; write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS",
-            meta.size,
-            error.message()
-        )),
+        Kind::Invalid => {
+            let again = "write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS";
+            let remedy = remedy_of_mixed_json(&error).unwrap_or(again);
+            Error::invalid(format!("{name} ({} bytes) can't be read: {}; {remedy}", meta.size, error.message()))
+        }
         _ => error.context(name),
     }
 }
