@@ -208,7 +208,8 @@ fn said_by_parser(unread: &ParserError) -> &str {
     match unread {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => {
-            "more than 20 queries, or 40 parentheses, stand within each other: give the inner ones names by WITH"
+            "more than 20 queries, 40 parentheses, or 20 times `is distinct from` without parentheses stand within each other: give the inner \
+             queries names by WITH, and each comparison its parentheses"
         }
     }
 }

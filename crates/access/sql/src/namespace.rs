@@ -181,7 +181,7 @@ mod tests {
             url: Some(url.to_string()),
             read_only: *read_only,
         };
-        let mut mounts = vec![
+        let mut mounts = [
             ("kept", "s3://b/lake", true),
             ("lake", "s3a://b/lake/", false),
             ("scratch", "s3://b/lake/scratch", false),

@@ -148,6 +148,7 @@ fn mend(expr: &mut Expr) {
         whole = begun(next, whole);
     }
     *expr = whole;
+    debug_assert!(!took_too_much(expr), "what was taken too far is where it belongs");
 }
 
 /// How tight an expression holds what stands at its beginning: all of [`left_of`] but AND and OR are of `is`.

@@ -48,6 +48,7 @@ impl ScalarUDFImpl for Told {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        assert_eq!(args.args.len(), 1, "a condition is one value of each row");
         of_partition(args.number_rows as u64);
         Ok(args.args.swap_remove(0))
     }

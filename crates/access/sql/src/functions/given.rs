@@ -247,8 +247,8 @@ impl Accumulator for Values {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let value = self.own.evaluate()?;
-        let of_partition = STEP.try_with(|step| step.rows.take()).unwrap_or_default();
-        let rows = std::mem::take(&mut self.rows).max(of_partition);
+        let partition = STEP.try_with(|step| step.rows.take()).unwrap_or_default();
+        let rows = std::mem::take(&mut self.rows).max(partition);
         // Views of all rows are of one text.
         let is_view = matches!(value, ScalarValue::Utf8View(_) | ScalarValue::BinaryView(_));
         let times = if is_view { COPIES } else { rows + 1 };
