@@ -21,6 +21,7 @@ use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema, with_required};
 use crate::paths::headers::{NamedBy, by_name};
 use crate::paths::json_array::in_one_piece;
+use crate::paths::json_kinds;
 use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
@@ -237,7 +238,12 @@ async fn infer(
             }
             for meta in files {
                 if let Err(error) = options.format.infer_schema(state, store, std::slice::from_ref(meta)).await {
-                    return Err(external(unreadable(text, meta, from_engine(error))));
+                    let error = from_engine(error);
+                    let error = match remedy_of_mixed_json(&error) {
+                        Some(_) => json_kinds::named(store, options.format.as_ref(), meta, error).await,
+                        None => error,
+                    };
+                    return Err(external(unreadable(text, meta, error)));
                 }
             }
             Err(external(apart(text, &all)))

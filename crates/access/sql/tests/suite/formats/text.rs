@@ -87,9 +87,9 @@ async fn a_field_of_json_with_several_types_says_where_it_is_and_what_to_do() {
         ("texts", ["1", "\"x\""], "field 'a': expected string got 1"),
         ("truths", ["true", "2"], "field 'a': expected string got true"),
         // Found when types are looked for.
-        ("objects", ["{\"b\": 1}", "2"], "can't be read"),
-        ("late", ["\"x\"", "{\"b\": 1}"], "can't be read"),
-        ("lists", ["[1]", "{\"b\": 1}"], "can't be read"),
+        ("objects", ["{\"b\": 1}", "2"], "the field 'a' is a number in line 2 and an object in line 1"),
+        ("late", ["\"x\"", "{\"b\": 1}"], "the field 'a' is an object in line 2 and a text in line 1"),
+        ("lists", ["[1]", "{\"b\": 1}"], "the field 'a' is an object in line 2 and a list in line 1"),
     ] {
         let lines: String = values.iter().zip(1..).map(|(value, id)| format!("{{\"id\": {id}, \"a\": {value}}}\n")).collect();
         lake.put(&format!("{name}.ndjson"), lines).await;

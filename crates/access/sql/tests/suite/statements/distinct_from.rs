@@ -54,3 +54,12 @@ async fn it_does_so_wherever_it_stands() {
     let kept = "array_filter([1, 2, 3], x -> x is distinct from 1 and x < 3)";
     assert_eq!(lake.rows(&format!("select array_to_string({kept}, ' ') as a")).await, "2");
 }
+
+#[tokio::test]
+async fn a_row_of_many_needs_parentheses_and_says_so() {
+    let lake = Lake::new();
+    let chain = |one: &str| vec![one; 60].join(" and ");
+    assert_eq!(lake.rows(&format!("select {} as a", chain("(1 is distinct from 2)"))).await, "true");
+    let error = lake.error(&format!("select {} as a", chain("1 is distinct from 2"))).await;
+    assert!(error.message().contains("`is distinct from` without parentheses"), "{error}");
+}
