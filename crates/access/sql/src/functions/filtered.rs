@@ -1,10 +1,13 @@
 //! How many rows a window gives one value of a filter (`max(s) filter (where ..) over ()`): its aggregate sees those that the filter leaves alone, and
 //! all of the partition's rows have the value.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::utils::take_function_args;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
@@ -16,13 +19,9 @@ use datafusion::logical_expr::{
 use super::bounded::is_of_one_width;
 use super::given::{is_counted, of_partition};
 
-/// What such a filter is sent as. Columns have the names that they have without.
+/// What such a filter is called where a plan is shown. Columns have the names that they have without, and no part of a plan with it is sent: executors
+/// can't be told of filters of windows.
 const NAME: &str = "filter of all rows";
-
-/// The function that tells of rows.
-pub(super) fn function() -> ScalarUDF {
-    ScalarUDF::new_from_impl(Told { signature: Signature::any(1, Volatility::Volatile) })
-}
 
 /// A condition, which says how many rows it is asked of. Volatile, as what is asked elsewhere tells nothing.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -35,10 +34,6 @@ impl ScalarUDFImpl for Told {
         NAME
     }
 
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
-    }
-
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -47,10 +42,10 @@ impl ScalarUDFImpl for Told {
         Ok(kinds[0].clone())
     }
 
-    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        assert_eq!(args.args.len(), 1, "a condition is one value of each row");
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [condition] = take_function_args(NAME, args.args)?;
         of_partition(args.number_rows as u64);
-        Ok(args.args.swap_remove(0))
+        Ok(condition)
     }
 }
 
@@ -74,7 +69,8 @@ impl FunctionRewrite for Filtered {
         if expr.get_type(schema).is_ok_and(|kind| is_of_one_width(&kind)) {
             return Ok(Transformed::no(expr));
         }
-        let told = ScalarFunction::new_udf(function().into(), vec![filter.clone()]);
+        let told = ScalarUDF::new_from_impl(Told { signature: Signature::any(1, Volatility::Volatile) });
+        let told = ScalarFunction::new_udf(Arc::new(told), vec![filter.clone()]);
         let mut window = window.clone();
         window.params.filter = Some(Box::new(Expr::ScalarFunction(told)));
         Ok(Transformed::yes(Expr::WindowFunction(window)))

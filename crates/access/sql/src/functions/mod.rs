@@ -33,7 +33,6 @@ pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result
         functions.register_udwf(function)?;
     }
     given::register(functions)?;
-    functions.register_udf(Arc::new(filtered::function()))?;
     functions.register_function_rewrite(Arc::new(filtered::Filtered))?;
     functions.register_function_rewrite(Arc::new(absent::Absent))?;
     functions.register_function_rewrite(Arc::new(narrowed::Narrowed))?;

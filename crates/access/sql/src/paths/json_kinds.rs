@@ -13,8 +13,18 @@ use serde_json::{Map, Value};
 const MOST_BYTES: u64 = 4 << 20;
 const OBJECT: &str = "an object";
 
-/// What was seen first of each field, and in which line.
-type Seen = HashMap<String, (&'static str, usize)>;
+/// What was seen of a field, and of what is in it: as much as was read, where a path for each field might be the square of that.
+#[derive(Default)]
+struct Seen {
+    /// The first kind, and its line.
+    first: Option<(&'static str, usize)>,
+    fields: HashMap<String, Seen>,
+    /// All values of a list.
+    items: Option<Box<Seen>>,
+}
+
+/// The path of a field that is of two kinds, and which in which lines.
+type Mixed = (String, String);
 
 /// The error with the field and the lines, where these are found in what the file begins with.
 pub(super) async fn named(store: &Arc<dyn ObjectStore>, format: &dyn FileFormat, file: &ObjectMeta, error: Error) -> Error {
@@ -36,19 +46,26 @@ pub(super) async fn named(store: &Arc<dyn ObjectStore>, format: &dyn FileFormat,
 /// The first field that is of another kind than in a line before. What is no record ends the search.
 fn mixed(text: &[u8]) -> Option<String> {
     let mut records = serde_json::Deserializer::from_slice(text).into_iter::<Map<String, Value>>();
-    let (mut seen, mut line, mut at) = (Seen::new(), 1, 0);
+    let (mut seen, mut line, mut at) = (HashMap::new(), 1, 0);
     while let Some(Ok(record)) = records.next() {
         let end = records.byte_offset();
         line += text[at..end].iter().filter(|byte| **byte == b'\n').count();
         at = end;
-        if let Some(found) = record.iter().find_map(|(name, value)| of_value(name, value, line, &mut seen)) {
-            return Some(found);
+        if let Some((path, kinds)) = of_fields(&record, line, &mut seen) {
+            return Some(format!("the field '{}' is {kinds}", path.strip_prefix('.').unwrap_or(&path)));
         }
     }
     None
 }
 
-fn of_value(path: &str, value: &Value, line: usize, seen: &mut Seen) -> Option<String> {
+fn of_fields(fields: &Map<String, Value>, line: usize, seen: &mut HashMap<String, Seen>) -> Option<Mixed> {
+    fields.iter().find_map(|(name, value)| {
+        let (path, kinds) = of_value(value, line, seen.entry(name.clone()).or_default())?;
+        Some((format!(".{name}{path}"), kinds))
+    })
+}
+
+fn of_value(value: &Value, line: usize, seen: &mut Seen) -> Option<Mixed> {
     let kind = match value {
         Value::Null => return None,
         Value::Bool(_) => "a truth value",
@@ -57,20 +74,16 @@ fn of_value(path: &str, value: &Value, line: usize, seen: &mut Seen) -> Option<S
         Value::Array(_) => "a list",
         Value::Object(_) => OBJECT,
     };
-    match seen.get(path) {
-        Some((first, at)) if (*first == OBJECT) != (kind == OBJECT) => {
-            return Some(format!("the field '{path}' is {kind} in line {line} and {first} in line {at}"));
-        }
-        Some(_) => {}
-        None => {
-            seen.insert(path.to_string(), (kind, line));
-        }
+    let (first, at) = *seen.first.get_or_insert((kind, line));
+    if (first == OBJECT) != (kind == OBJECT) {
+        return Some((String::new(), format!("{kind} in line {line} and {first} in line {at}")));
     }
     match value {
-        Value::Object(fields) => fields.iter().find_map(|(name, value)| of_value(&format!("{path}.{name}"), value, line, seen)),
+        Value::Object(fields) => of_fields(fields, line, &mut seen.fields),
         Value::Array(items) => {
-            let item = format!("{path}[]");
-            items.iter().find_map(|value| of_value(&item, value, line, seen))
+            let seen = seen.items.get_or_insert_default();
+            let (path, kinds) = items.iter().find_map(|value| of_value(value, line, seen))?;
+            Some((format!("[]{path}"), kinds))
         }
         _ => None,
     }

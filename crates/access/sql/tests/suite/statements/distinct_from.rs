@@ -58,7 +58,7 @@ async fn it_does_so_wherever_it_stands() {
 #[tokio::test]
 async fn a_row_of_many_needs_parentheses_and_says_so() {
     let lake = Lake::new();
-    let chain = |one: &str| vec![one; 60].join(" and ");
+    let chain = |one: &str| [one; 60].join(" and ");
     assert_eq!(lake.rows(&format!("select {} as a", chain("(1 is distinct from 2)"))).await, "true");
     let error = lake.error(&format!("select {} as a", chain("1 is distinct from 2"))).await;
     assert!(error.message().contains("`is distinct from` without parentheses"), "{error}");
