@@ -294,7 +294,11 @@ class Expressions:
         if what == 11:
             kind = self.kind(scope, FLAT)
             word = rng.choice(["is distinct from", "is not distinct from"])
-            return expr("bool", "(", self.of(kind, scope, depth - 1), f" {word} ", self.of(kind, scope, depth - 1), ")")
+            sides = (self.of(kind, scope, depth - 1), f" {word} ", self.of(kind, scope, depth - 1))
+            # Beside others without parentheses: it binds tighter than these.
+            before = (rng.choice(["not ", ""]), self.predicate(scope, 0), f" {rng.choice(['and', 'or'])} ") if rng.random() < 0.3 else ()
+            behind = (f" {rng.choice(['and', 'or'])} ", self.predicate(scope, 0)) if rng.random() < 0.4 else ()
+            return expr("bool", "(", *before, rng.choice(["not ", "", ""]), *sides, *behind, ")")
         if what == 12:
             return expr("bool", "(", self.predicate(scope, depth - 1), f" is {rng.choice(['true', 'not true', 'false', 'not false'])})")
         if what == 13 and scope.subquery is not None:

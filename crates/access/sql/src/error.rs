@@ -183,11 +183,33 @@ fn readable(error: &DataFusionError) -> String {
 const MARKED_JSON: [&str; 2] =
     ["Json error: Not valid JSON: expected value at line 1 column 1", "Json error: Encountered unexpected '\u{ef}'"];
 
+/// What the engine says of JSON whose fields are of several types: where it looks for these, and where it reads values of one that was found or
+/// declared.
+const MIXED_JSON: [&str; 7] = [
+    "Incompatible type found during schema inference",
+    "Expected scalar or scalar array JSON type",
+    "Expected array json type",
+    "Expected object json type",
+    "Expected scalar value for scalar array",
+    "Got non array element in nested array",
+    "whilst decoding field '",
+];
+
+/// What to do about such a field, if that is what an error is about.
+pub(crate) fn remedy_of_mixed_json(error: &Error) -> Option<&'static str> {
+    let is_mixed = error.message().contains("Json error: ") && MIXED_JSON.iter().any(|said| error.message().contains(said));
+    is_mixed.then_some(
+        "give the field one type in each line, or read the columns beside it: CREATE EXTERNAL TABLE name (column type, ..) STORED AS JSON \
+         LOCATION '..' without it",
+    )
+}
+
 fn said_by_parser(unread: &ParserError) -> &str {
     match unread {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
         ParserError::RecursionLimitExceeded => {
-            "more than 20 queries, or 40 parentheses, stand within each other: give the inner ones names by WITH"
+            "more than 20 queries, 40 parentheses, or 20 times `is distinct from` without parentheses stand within each other: give the inner \
+             queries names by WITH, and each comparison its parentheses"
         }
     }
 }

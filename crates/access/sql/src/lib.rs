@@ -24,6 +24,7 @@ mod memory;
 mod namespace;
 mod null_fields;
 mod panics;
+mod parsed;
 mod paths;
 mod plan_nodes;
 mod prefetch;

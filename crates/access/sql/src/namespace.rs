@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use forebay_client::Client;
-use forebay_types::{Error, ErrorKind, MountName, Result, names_link_local};
+use forebay_types::{Error, ErrorKind, Mount, MountName, Result, names_link_local};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -63,10 +63,24 @@ fn open(url: &Url) -> object_store::Result<Arc<dyn ObjectStore>> {
     })
 }
 
+/// A name that paths begin with.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// The URL of shared storage that it covers, if it does.
+    pub(crate) url: Option<String>,
+    pub(crate) read_only: bool,
+}
+
+impl Named {
+    pub(crate) fn of(mount: &Mount) -> Self {
+        Self { name: mount.name.to_string(), url: Some(mount.url.clone()), read_only: mount.options.read_only }
+    }
+}
+
 /// The names of one query: `/NAME/...` goes to one store, URLs to what they name.
 pub(crate) struct QueryNamespace {
-    /// Names, and the URL of shared storage that each covers, if it does.
-    pub(crate) names: Vec<(String, Option<String>)>,
+    pub(crate) names: Vec<Named>,
     /// The store whose paths are `NAME/KEY`.
     pub(crate) named: Arc<dyn ObjectStore>,
     /// All others.
@@ -84,20 +98,21 @@ forebay_types::shown!(QueryNamespace: names);
 impl Namespace for QueryNamespace {
     fn has(&self, name: &str) -> bool {
         let is_temporary = name == MountName::temporary().as_str();
-        self.names.iter().any(|(known, _)| known == name) || (is_temporary && self.reach.temporary && self.client.is_some())
+        self.names.iter().any(|known| known.name == name) || (is_temporary && self.reach.temporary && self.client.is_some())
     }
 
     fn covers(&self, url: &str) -> Option<String> {
         let place = Place::of(url)?;
-        let below = |(name, base): &(String, Option<String>)| {
-            let base = Place::of_mount(base.as_deref()?)?;
-            Some((base.depth(), format!("/{name}/{}", base.rest(&place)?)))
+        let below = |named: &Named| {
+            let base = Place::of_mount(named.url.as_deref()?)?;
+            Some(((base.depth(), named.read_only), format!("/{}/{}", named.name, base.rest(&place)?)))
         };
-        self.names.iter().filter_map(below).max_by_key(|(len, _)| *len).map(|(_, path)| path)
+        // The nearest one. Of several of one place a URL says which is meant no more than it says that it may be written.
+        self.names.iter().filter_map(below).max_by_key(|(nearest, _)| *nearest).map(|(_, path)| path)
     }
 
     fn names(&self) -> Vec<String> {
-        self.names.iter().map(|(name, _)| format!("/{name}")).collect()
+        self.names.iter().map(|named| format!("/{}", named.name)).collect()
     }
 
     fn local_files(&self) -> &LocalFiles {
@@ -157,6 +172,37 @@ mod tests {
 
     fn url(text: &str) -> Url {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_url_below_several_mounts_goes_by_the_nearest_and_of_one_place_by_the_read_only_one() {
+        let named = |(name, url, read_only): &(&str, &str, bool)| Named {
+            name: name.to_string(),
+            url: Some(url.to_string()),
+            read_only: *read_only,
+        };
+        let mut mounts = [
+            ("kept", "s3://b/lake", true),
+            ("lake", "s3a://b/lake/", false),
+            ("scratch", "s3://b/lake/scratch", false),
+            ("all", "s3://b", false),
+            ("raw", "s3://b/raw", true),
+        ];
+        for _ in 0..mounts.len() {
+            mounts.rotate_left(1);
+            let names = mounts.iter().map(named).collect();
+            let (direct, reach) = (Arc::default(), Reach::of_mounts());
+            let namespace = QueryNamespace { names, named: Arc::new(InMemory::new()), direct, reach, pins: None, client: None };
+            for (url, path) in [
+                ("s3://b/lake/x", "/kept/x"),
+                ("s3a://B/lake/", "/kept/"),
+                ("s3://b/lake/scratch/x", "/scratch/x"),
+                ("s3://b/raw/x", "/raw/x"),
+                ("s3://b/x", "/all/x"),
+            ] {
+                assert_eq!(namespace.covers(url).as_deref(), Some(path), "{url} below {:?}", namespace.names);
+            }
+        }
     }
 
     #[tokio::test]

@@ -122,21 +122,12 @@ impl Shard {
 
     /// The record of `key`, or `None`.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<Value>>> {
-        self.get_with(key, None)
-    }
-
-    /// The values of some attributes (by index) of the record of `key`, in the order asked for.
-    pub fn get_columns(&self, key: &Key, columns: &[usize]) -> Result<Option<Vec<Value>>> {
-        self.get_with(key, Some(columns))
-    }
-
-    fn get_with(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
         let mut record = Record::new();
-        let found = self.get_into(key, columns, &mut record)?;
-        found.then(|| record.values(&self.base.schema, columns)).transpose()
+        let found = self.get_into(key, None, &mut record)?;
+        found.then(|| record.values(&self.base.schema, None)).transpose()
     }
 
-    /// Puts the record of `key`, or some of its attributes, into `out` as encoded bytes; false if there is none.
+    /// Puts the record of `key`, or some of its attributes (by index, in the order asked for), into `out` as encoded bytes; false if there is none.
     pub fn get_into(&self, key: &Key, columns: Option<&[usize]>, out: &mut Record) -> Result<bool> {
         self.check_columns(columns)?;
         self.sampler.get(columns);

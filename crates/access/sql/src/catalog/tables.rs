@@ -19,6 +19,7 @@ use parking_lot::RwLock;
 use crate::catalog::told::told;
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::error::external;
+use crate::parsed::parsed;
 use crate::paths::{Declared, Resolver, looks_like_path};
 use crate::slow::sql_told;
 
@@ -101,7 +102,7 @@ impl QueryTables {
 
 /// Reads a `CREATE EXTERNAL TABLE` statement.
 async fn declared(state: &SessionState, statement: &str) -> Result<Declared> {
-    let parsed = state.sql_to_statement(statement, &state.config_options().sql_parser.dialect)?;
+    let parsed = parsed(state, statement, &state.config_options().sql_parser.dialect)?;
     match state.statement_to_plan(parsed).await? {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declared)) => Ok(*declared),
         _ => Err(DataFusionError::Internal(format!("not the definition of an external table: {statement}"))),

@@ -20,7 +20,8 @@ use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::Cells;
 use crate::location::Namespace;
-use crate::namespace::QueryNamespace;
+use crate::namespace::{Named, QueryNamespace};
+use crate::parsed::parsed;
 use crate::paths::{Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
 use crate::steps;
@@ -61,7 +62,7 @@ impl QuerySession {
 
         let dialect = config.options().sql_parser.dialect;
         steps::check(sql, dialect)?;
-        let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
+        let statement = parsed(&inner.template, sql, &dialect).map_err(from_engine)?;
         let references = inner.template.resolve_table_references(&statement).map_err(from_engine)?;
         let (definitions, are_told) = (definitions(engine, &statement, &references).await?, are_told(&statement, &references));
         let (tables, planner) = (Arc::clone(&inner.session), Arc::clone(&inner.template));
@@ -127,15 +128,14 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
     let (direct, reach) = (Arc::clone(&engine.inner.direct), engine.inner.settings.reach.clone());
     match &engine.inner.backend {
         Backend::Stores(routes, names) => {
-            let names = names.iter().map(|name| (name.clone(), None)).collect();
+            let names = names.iter().map(|name| Named { name: name.clone(), url: None, read_only: false }).collect();
             let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
             let namespace = QueryNamespace { names, named, direct, reach, pins: None, client: None };
             Ok(Surroundings { namespace, fetcher: None, snapshot: None, cells: None })
         }
         Backend::Cluster(client) => {
             let view = client.view();
-            let of = |mount: &forebay_types::Mount| (mount.name.to_string(), Some(mount.url.clone()));
-            let names = view.mounts.iter().map(of).collect();
+            let names = view.mounts.iter().map(Named::of).collect();
             let snapshot = client.snapshot_of(operation, []);
             let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone(), Client::standing(engine.inner.settings.priority)));

@@ -4,6 +4,7 @@
 //! Owns: what counts values ([`Counts`]) while a window computes them ([`counting`]), and the functions whose values are as wide as what they are given.
 //! Never does: change what a function answers, or count what is computed outside of windows.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,17 +41,31 @@ pub(crate) trait Counts: Send + Sync {
     fn count(&self, bytes: u64) -> Result<()>;
 }
 
+/// A step of a window, or of what is below it.
+struct Step {
+    /// None for what is below.
+    counts: Option<Arc<dyn Counts>>,
+    /// Rows of the partition that a filter was asked of, until its value is there.
+    rows: Cell<u64>,
+}
+
 tokio::task_local! {
-    static COUNTS: Option<Arc<dyn Counts>>;
+    static STEP: Step;
 }
 
 /// Does a step of a window, whose values are counted, or one of what is below it, whose are not.
 pub(crate) fn counting<T>(counts: Option<Arc<dyn Counts>>, step: impl FnOnce() -> T) -> T {
-    COUNTS.sync_scope(counts, step)
+    STEP.sync_scope(Step { counts, rows: Cell::new(0) }, step)
+}
+
+/// The next value of the window's step is one that so many rows have.
+pub(super) fn of_partition(rows: u64) {
+    // Outside of windows nothing is counted.
+    let _ = STEP.try_with(|step| step.rows.set(rows));
 }
 
 fn count(bytes: impl FnOnce() -> u64) -> Result<()> {
-    let counted = COUNTS.try_with(|counts| match counts {
+    let counted = STEP.try_with(|step| match &step.counts {
         // Of numbers, of which each row may have one, nothing is counted here.
         Some(counts) => match bytes() {
             0 => Ok(()),
@@ -84,7 +99,7 @@ fn bytes_of_value(value: &ScalarValue) -> u64 {
 pub(super) fn register(functions: &mut dyn FunctionRegistry) -> Result<()> {
     for name in AGGREGATES {
         let own = functions.udaf(name)?;
-        if !own.inner().is::<OfWindows>() {
+        if !is_counted(&own) {
             functions.register_udaf(of_windows(own))?;
         }
     }
@@ -95,6 +110,11 @@ pub(super) fn register(functions: &mut dyn FunctionRegistry) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether it is an aggregate whose values are counted in windows.
+pub(super) fn is_counted(own: &AggregateUDF) -> bool {
+    own.inner().is::<OfWindows>()
 }
 
 fn of_windows(own: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
@@ -227,7 +247,8 @@ impl Accumulator for Values {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let value = self.own.evaluate()?;
-        let rows = std::mem::take(&mut self.rows);
+        let partition = STEP.try_with(|step| step.rows.take()).unwrap_or_default();
+        let rows = std::mem::take(&mut self.rows).max(partition);
         // Views of all rows are of one text.
         let is_view = matches!(value, ScalarValue::Utf8View(_) | ScalarValue::BinaryView(_));
         let times = if is_view { COPIES } else { rows + 1 };

@@ -8,6 +8,7 @@
 
 mod absent;
 mod bounded;
+mod filtered;
 mod given;
 mod least_and_most;
 mod narrowed;
@@ -32,6 +33,7 @@ pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result
         functions.register_udwf(function)?;
     }
     given::register(functions)?;
+    functions.register_function_rewrite(Arc::new(filtered::Filtered))?;
     functions.register_function_rewrite(Arc::new(absent::Absent))?;
     functions.register_function_rewrite(Arc::new(narrowed::Narrowed))?;
     bounded::register(functions, memory)

@@ -75,6 +75,9 @@ async fn texts_and_lists_that_a_window_gives_each_row_are_counted() {
         (format!("first_value(s) over ({from_first}) from {texts}"), "BoundedWindowAggExec"),
         (format!("first_value(s) over (rows between unbounded preceding and unbounded following) from {texts}"), "WindowAggExec"),
         ("array_agg(value) over () from range(0, 2500)".to_string(), "WindowAggExec"),
+        // A filter leaves one row, and all of the partition's have its value.
+        (format!("max(s) filter (where value = 0) over () from {texts}"), "WindowAggExec"),
+        (format!("max(s) filter (where value = 0) over (partition by value < 4000) from {texts}"), "WindowAggExec"),
     ] {
         let sql = format!("select count(x) from (select {select}) as t(x)");
         let (left, rows) = ran(&sql, node, 24 << 20).await;
@@ -83,6 +86,11 @@ async fn texts_and_lists_that_a_window_gives_each_row_are_counted() {
         let (left, rows) = ran(&sql, node, 160 << 20).await;
         assert_eq!((left, rows.unwrap()), (0, 1), "{sql}");
     }
+    // Of a partition of its own, few rows have it.
+    let sql =
+        format!("select count(x) from (select max(s) filter (where value = 0) over (partition by value) from {texts}) as t(x)");
+    let (left, rows) = ran(&sql, "WindowAggExec", 24 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 1));
     // Views of all rows are of one text.
     let sql = format!("select count(x) from (select max(arrow_cast(s, 'Utf8View')) over () from {texts}) as t(x)");
     let (left, rows) = ran(&sql, "WindowAggExec", 24 << 20).await;

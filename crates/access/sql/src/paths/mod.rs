@@ -4,6 +4,7 @@ mod format;
 mod guard;
 mod headers;
 mod json_array;
+mod json_kinds;
 mod listing;
 mod members;
 mod nulls;

@@ -15,12 +15,13 @@ use forebay_types::{Error, ForebayPath};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::albis::{TableFormat, numbered, with_number};
-use crate::error::{external, from_engine};
+use crate::error::{external, from_engine, remedy_of_mixed_json};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema, with_required};
 use crate::paths::headers::{NamedBy, by_name};
 use crate::paths::json_array::in_one_piece;
+use crate::paths::json_kinds;
 use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
@@ -237,7 +238,12 @@ async fn infer(
             }
             for meta in files {
                 if let Err(error) = options.format.infer_schema(state, store, std::slice::from_ref(meta)).await {
-                    return Err(external(unreadable(text, meta, from_engine(error))));
+                    let error = from_engine(error);
+                    let error = match remedy_of_mixed_json(&error) {
+                        Some(_) => json_kinds::named(store, options.format.as_ref(), meta, error).await,
+                        None => error,
+                    };
+                    return Err(external(unreadable(text, meta, error)));
                 }
             }
             Err(external(apart(text, &all)))
@@ -271,11 +277,11 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
             Error::corrupt(format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()))
         }
         // Lines that are not as the others are, say.
-        Kind::Invalid => Error::invalid(format!(
-            "{name} ({} bytes) can't be read: {}; write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS",
-            meta.size,
-            error.message()
-        )),
+        Kind::Invalid => {
+            let again = "write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS";
+            let remedy = remedy_of_mixed_json(&error).unwrap_or(again);
+            Error::invalid(format!("{name} ({} bytes) can't be read: {}; {remedy}", meta.size, error.message()))
+        }
         _ => error.context(name),
     }
 }

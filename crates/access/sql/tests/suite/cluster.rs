@@ -112,6 +112,32 @@ async fn every_spelling_of_a_mounts_place_goes_through_the_mount() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_mounts_of_one_place_the_name_says_which_is_meant_and_a_url_the_read_only_one() {
+    let cluster = Cluster::start().await;
+    let lake = cluster.client.mount(&"lake".parse().unwrap()).await.unwrap();
+    let options = MountOptions { read_only: true, ..lake.options.clone() };
+    // One before and one behind the mount that may be written, by name.
+    for name in ["kept", "zone"] {
+        add_mount(&cluster.client, name, &format!("s3://{BUCKET}/pool/"), options.clone()).await;
+    }
+    add_mount(&cluster.client, "scratch", &format!("s3://{BUCKET}/pool/scratch"), lake.options.clone()).await;
+    cluster.client.refresh_view().await.unwrap();
+    let engine = Engine::over_client(cluster.client.clone(), EngineSettings { reach: Reach::of_mounts(), ..settings() });
+    let write = |place: &str| format!("copy (select 1 as a) to '{place}'");
+    assert_eq!(rows(&engine, &write("/lake/x.csv")).await, "1");
+    for place in ["/kept/y.csv", "/zone/y.csv", "/kept/scratch/y.csv", "s3://river/pool/y.csv", "s3a://RIVER/pool/y.csv"] {
+        let error = error(&engine, &write(place)).await;
+        assert!(error.kind() == ErrorKind::Denied && error.message().contains("read-only"), "{place}: {} {error}", error.kind());
+    }
+    // The nearest mount is the one that was made for that part.
+    assert_eq!(rows(&engine, &write("s3://river/pool/scratch/z.csv")).await, "1");
+    for path in ["/kept/x.csv", "/zone/x.csv", "/kept/scratch/z.csv", "s3://river/pool/x.csv", "/lake/scratch/z.csv"] {
+        assert_eq!(rows(&engine, &format!("select a from '{path}'")).await, "1", "{path}");
+    }
+    assert_eq!(error(&engine, "select a from '/lake/y.csv'").await.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tables_outlive_the_engine_and_writes_are_read_back() {
     let cluster = Cluster::start().await;
     let engine = cluster.engine();

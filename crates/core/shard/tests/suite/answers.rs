@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::Bound;
 
-use forebay_shard::{Key, KeyType, LayerId, Query, Schema, Shard, Value, ValueType};
+use forebay_shard::{Key, KeyType, LayerId, Query, Record, Schema, Shard, Value, ValueType};
 use forebay_types::{Error, ErrorKind};
 use proptest::prelude::*;
 
@@ -266,6 +266,6 @@ fn what_is_not_possible_is_invalid() {
         let below = Query::And(vec![Query::Or(Vec::new()), Query::negated(query.clone())]);
         assert!(shard.search(&below, Some(1), None).is_err() && shard.count(&below).is_err(), "{below:?}");
     }
-    assert!(shard.get_columns(&Key::U64(1), &[4]).is_err());
+    assert!(shard.get_into(&Key::U64(1), Some(&[4]), &mut Record::new()).is_err());
     assert!("sa.1.0".parse::<LayerId>().is_ok() && "sb.1.0".parse::<LayerId>().is_err());
 }

@@ -13,7 +13,7 @@ use crate::error::from_engine;
 use crate::held;
 use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
-use crate::namespace::QueryNamespace;
+use crate::namespace::{Named, QueryNamespace};
 use crate::paths::{with_all_members, with_checked_pages};
 use crate::repeated;
 use crate::stores::{QueryStores, Seen};
@@ -65,7 +65,7 @@ impl Engine {
         for meta in snapshot.pinned_meta() {
             seen.note(&meta);
         }
-        let names = view.mounts.iter().map(|mount| (mount.name.to_string(), Some(mount.url.clone()))).collect();
+        let names = view.mounts.iter().map(Named::of).collect();
         let (direct, reach) = (Arc::clone(&self.inner.direct), self.inner.settings.reach.clone());
         let namespace = QueryNamespace {
             names,

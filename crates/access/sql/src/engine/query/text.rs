@@ -6,6 +6,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_plan::ExecutionPlan;
 use forebay_types::Error;
 
+use crate::error::remedy_of_mixed_json;
 use crate::location::shown;
 use crate::scans::config;
 
@@ -34,14 +35,12 @@ pub(super) fn named(plan: Option<&Arc<dyn ExecutionPlan>>, error: Error) -> Erro
         [file] => error.context(format!("'{file}'")),
         [first, .., last] => error.context(format!("one of {} files from '{first}' to '{last}'", files.len())),
     };
-    match named.message().contains(OF_TYPE) {
-        true => Error::new(
-            named.kind(),
-            format!(
-                "{}; say that the column is text with CREATE EXTERNAL TABLE name (column varchar, ..), or write it again",
-                named.message()
-            ),
-        ),
-        false => named,
+    let remedy = match named.message().contains(OF_TYPE) {
+        true => Some("say that the column is text with CREATE EXTERNAL TABLE name (column varchar, ..), or write it again"),
+        false => remedy_of_mixed_json(&named),
+    };
+    match remedy {
+        Some(remedy) => Error::new(named.kind(), format!("{}; {remedy}", named.message())),
+        None => named,
     }
 }

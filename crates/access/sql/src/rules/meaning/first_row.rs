@@ -9,9 +9,10 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::first_last::first_value;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr, Subquery};
 use datafusion::optimizer::AnalyzerRule;
+
+use super::with_expressions;
 
 /// What the value is called: by a name of its rows it would be one of what they are joined by.
 const NAME: &str = "__first_row";
@@ -26,19 +27,7 @@ impl AnalyzerRule for FirstRow {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut any = false;
-        let of_node = |node: LogicalPlan| {
-            let names = NamePreserver::new(&node);
-            let changed = node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let changed = expr.transform_up(of_expr)?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })?;
-            any |= changed.transformed;
-            // What is above may have been told that there is always such a row.
-            if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
-        };
-        plan.transform_up_with_subqueries(of_node).data()
+        with_expressions(plan, of_expr)
     }
 }
 

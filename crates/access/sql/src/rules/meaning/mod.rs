@@ -18,6 +18,10 @@ mod one_row;
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use compared::has_subquery;
@@ -39,4 +43,21 @@ pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
         Arc::new(of_rows::OfRows),
     ];
     before.into_iter().chain(rules.iter().map(Arc::clone)).chain(behind).collect()
+}
+
+/// A plan with each expression as `of_expr` makes it, under the name that it had.
+fn with_expressions(plan: LogicalPlan, of_expr: fn(Expr) -> Result<Transformed<Expr>>) -> Result<LogicalPlan> {
+    let mut any = false;
+    let of_node = |node: LogicalPlan| {
+        let names = NamePreserver::new(&node);
+        let changed = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let changed = expr.transform_up(of_expr)?;
+            Ok(changed.update_data(|expr| name.restore(expr)))
+        })?;
+        any |= changed.transformed;
+        // What is above says of its columns what it was told by those below, as that they are never null.
+        if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
+    };
+    plan.transform_up_with_subqueries(of_node).data()
 }

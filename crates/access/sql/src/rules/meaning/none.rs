@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::functions::core::expr_fn::nullif;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -16,6 +16,7 @@ use datafusion::logical_expr::{Case, Expr, LogicalPlan, LogicalPlanBuilder, Subq
 use datafusion::optimizer::AnalyzerRule;
 
 use super::one_group::{kept_row, takes_all};
+use super::with_expressions;
 
 /// Comes behind all that looks for such subqueries, when types are made one.
 #[derive(Debug)]
@@ -27,19 +28,7 @@ impl AnalyzerRule for NoneIsNull {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut any = false;
-        let of_node = |node: LogicalPlan| {
-            let names = NamePreserver::new(&node);
-            let changed = node.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let changed = expr.transform_up(of_expr)?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })?;
-            any |= changed.transformed;
-            // What is above says of its columns what it was told by those below.
-            if any { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
-        };
-        plan.transform_up_with_subqueries(of_node).data()
+        with_expressions(plan, of_expr)
     }
 }
 

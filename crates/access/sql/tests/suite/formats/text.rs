@@ -1,4 +1,4 @@
-//! Files of text: compressed in several parts behind each other, such that end early, and the order of columns in JSON.
+//! Files of text: compressed in several parts behind each other, such that end early, and the order and the types of columns in JSON.
 
 use std::io::Write;
 
@@ -77,4 +77,32 @@ async fn columns_of_json_come_in_the_order_of_the_file() {
     let lake = Lake::new();
     lake.put("order.ndjson", "{\"z\": 1, \"a\": \"x\", \"m\": 2}\n{\"z\": 3, \"a\": \"y\", \"m\": 4}\n").await;
     assert_eq!(lake.rows("select * from '/lake/order.ndjson' where z = 3").await, "3 y 4");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_of_json_with_several_types_says_where_it_is_and_what_to_do() {
+    let lake = Lake::new();
+    for (name, values, said) in [
+        // Found when the lines are read.
+        ("texts", ["1", "\"x\""], "field 'a': expected string got 1"),
+        ("truths", ["true", "2"], "field 'a': expected string got true"),
+        // Found when types are looked for.
+        ("objects", ["{\"b\": 1}", "2"], "the field 'a' is a number in line 2 and an object in line 1"),
+        ("late", ["\"x\"", "{\"b\": 1}"], "the field 'a' is an object in line 2 and a text in line 1"),
+        ("lists", ["[1]", "{\"b\": 1}"], "the field 'a' is an object in line 2 and a list in line 1"),
+    ] {
+        let lines: String = values.iter().zip(1..).map(|(value, id)| format!("{{\"id\": {id}, \"a\": {value}}}\n")).collect();
+        lake.put(&format!("{name}.ndjson"), lines).await;
+        let error = lake.error(&format!("select * from '/lake/{name}.ndjson'")).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        let file = format!("'/lake/{name}.ndjson'");
+        for part in [file.as_str(), said, "one type in each line", "CREATE EXTERNAL TABLE"] {
+            assert!(error.message().contains(part), "{part}: {error}");
+        }
+        // What it says to do is done.
+        lake.rows(&format!("create external table {name} (id bigint) stored as json location '/lake/{name}.ndjson'")).await;
+        assert_eq!(lake.rows(&format!("select sum(id) from {name}")).await, "3", "{name}");
+    }
+    let sum = "select sum(id) from '/lake/texts.ndjson'";
+    assert_eq!(lake.rows(sum).await, "3", "a column that nobody asks for is not read");
 }

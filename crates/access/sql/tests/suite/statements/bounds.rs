@@ -240,6 +240,26 @@ async fn a_window_over_more_rows_than_there_is_memory_for_is_refused() {
     assert_eq!(lake.rows(&sql(1_000_000)).await, "999999000000");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_with_a_filter_gives_the_same_by_the_same_name() {
+    let lake = Lake::new();
+    let t = "(values (1, 'a'), (2, 'b'), (null, 'c')) t(k, s)";
+    let below = "max(s) filter (where k < 3) over ()";
+    for (select, answer) in [
+        (below.to_string(), "b"),
+        (format!("{below} || min(s) filter (where k < 3) over ()"), "ba"),
+        (format!("{below} = {below}"), "true"),
+        ("max(s) filter (where true) over ()".to_string(), "c"),
+        ("max(s) filter (where false) over () is null".to_string(), "true"),
+        (format!("(select {below} from {t} limit 1)"), "b"),
+    ] {
+        let rows = [answer; 3].join("\n");
+        assert_eq!(lake.rows(&format!("select {select} from {t}")).await, rows, "{select}");
+    }
+    let by_name = "select x from (select max(s) filter (where k < 3) over (partition by s) as x from";
+    assert_eq!(lake.rows(&format!("{by_name} {t}) where x is not null order by x")).await, "a\nb");
+}
+
 #[tokio::test]
 async fn what_is_not_much_is_answered_as_ever() {
     let lake = lake();

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod computing;
+mod distinct_from;
 mod lambdas;
 mod orders;
 mod parameters;

@@ -41,6 +41,21 @@ fn a_mount_is_checked_then_written_then_seen() {
 }
 
 #[test]
+fn two_mounts_of_one_place_have_options_of_their_own() {
+    let mut state = state();
+    let options = MountOptions { read_only: true, ..MountOptions::default() };
+    let (commands, _) = ask(&mut state, 0.0, add("kept", "s3://lake", options.clone()));
+    assert!(matches!(&commands[..], [Command::Check(mount, Change::AddMount { .. })] if mount.options.read_only), "{commands:?}");
+    let kept = Mount { id: MountId(2), name: name("kept"), url: "s3://lake".into(), options };
+    state.decide(at(0.1), Event::Stored(Stored::Mount(kept.clone())));
+    let may_be_written = Mount { options: MountOptions::default(), ..lake() };
+    state.decide(at(0.2), Event::Stored(Stored::Mount(may_be_written.clone())));
+    assert_eq!(view(&mut state, 0.3).mounts, [may_be_written, kept.clone()], "the other one stays read-only");
+    state.decide(at(0.4), Event::Stored(Stored::MountRemoved(LAKE)));
+    assert_eq!(view(&mut state, 0.5).mounts, [kept]);
+}
+
+#[test]
 fn a_taken_name_is_a_conflict_that_says_by_what() {
     let error = refused(add("lake", "s3://other", MountOptions::default()));
     assert_eq!(error.kind(), ErrorKind::Conflict);
