@@ -129,11 +129,11 @@ impl Nodes {
                 done()
             }
             NodeOp::OpenWriter { writer } => {
-                let len = self.reached(at)?.open_writer(at.dir, name, writer, self.now(), super::WRITER_LEASE)?;
+                let len = self.changing(at)?.open_writer(at.dir, name, writer, self.now(), super::WRITER_LEASE)?;
                 reply(&NodeReply::Length(len))
             }
             NodeOp::CloseWriter { writer } => {
-                self.reached(at)?.close_writer(at.dir, name, writer)?;
+                self.changing(at)?.close_writer(at.dir, name, writer)?;
                 done()
             }
             NodeOp::Lease { ttl_ms } => {
@@ -179,7 +179,7 @@ impl Nodes {
         if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. } | WasDone { .. }) {
             return Ok(Way::Here(from.into(), path));
         }
-        let names = self.names.lock();
+        let names = self.names.read();
         let (known, losses) = (self.moves.load(Relaxed), Some(self.fence.losses.load(Relaxed)));
         if !names.has(from) {
             if from == ROOT {

@@ -55,7 +55,7 @@ impl Nodes {
                 return if has(blocks) { Ok(reply(&NodeReply::Length(len))) } else { Err(error) };
             }
         };
-        let (put, freed) = match self.reached(at) {
+        let (put, freed) = match self.changing(at) {
             Ok(mut names) => (names.put(at.dir, name, Value::Blocks(blocks.into())), names.take_freed()),
             Err(error) => (Err(error), Vec::new()),
         };
@@ -74,7 +74,7 @@ impl Nodes {
             Value::Inline(_) => Vec::new(),
             Value::Blocks(blocks) => blocks.to_vec(),
         };
-        let (put, freed) = match self.reached(at) {
+        let (put, freed) = match self.changing(at) {
             Ok(mut names) => {
                 #[cfg(test)]
                 super::planted(name);
