@@ -186,10 +186,10 @@ impl Namespace {
     /// Nothing is here any more. Numbers go on, so that none is given twice.
     pub(crate) fn step_clear(&mut self) {
         let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
-        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.next) };
+        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.last_number()) };
         let before = std::mem::replace(self, new);
-        let next = before.next;
+        let last = before.last_number();
         self.undo.note(Back::All(Box::new(before)));
-        assert!(self.next >= next, "numbers go on, so that none is given twice");
+        assert!(self.last_number() >= last, "numbers go on, so that none is given twice");
     }
 }
