@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::node::Node;
-use crate::terms::{BlockRef, DirId};
+use crate::terms::{BlockRef, ByDir, DirId};
 use labels::Labels;
 use undo::Undo;
 
@@ -38,7 +38,7 @@ pub use way_up::WayUp;
 pub struct Namespace {
     pub(crate) worker: u64,
     /// The containers whose nodes are here.
-    tables: HashMap<DirId, Table>,
+    tables: ByDir<Table>,
     /// Nodes that have a lease, and when it is over.
     leases: BTreeMap<(DirId, Box<str>), Duration>,
     /// Nodes that come from other workers, until it is certain that these have given them up.
@@ -80,7 +80,7 @@ impl Namespace {
     pub fn with_numbers(worker: u64, bytes_max: u64, first: u64) -> Self {
         Self {
             worker,
-            tables: HashMap::new(),
+            tables: ByDir::default(),
             leases: BTreeMap::new(),
             arriving: HashMap::new(),
             coming: HashMap::new(),
