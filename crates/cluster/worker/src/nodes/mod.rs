@@ -219,7 +219,9 @@ impl Nodes {
             self.drain.begins.notify_one();
         }
         let is_old = self.drain.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
-        if self.may_replace_lost() && view.root().is_some_and(|root| root.id == me) && !is_old {
+        let is_here = view.root().is_some_and(|root| root.id == me) && !is_old;
+        // Views come all the time, and calls go on while there is nothing to make.
+        if self.may_replace_lost() && is_here && !self.names.read().has_root() {
             self.names.write().make_root();
         }
     }
