@@ -3,6 +3,7 @@
 //!
 //! The way of a call: `answer` (what clients ask; `peer` for workers) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
 //! `blocks` (the tiers), `claims` (whose blocks may be a node's). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
+//! Who only looks at the names does so beside others ([`Nodes::reached`]); who changes them has them alone ([`Nodes::changing`]).
 
 mod answer;
 mod ask;
