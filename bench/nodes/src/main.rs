@@ -15,7 +15,6 @@ mod file;
 mod kv;
 mod large;
 mod metadata;
-mod namespace;
 mod plain;
 mod redis;
 mod rig;
@@ -110,7 +109,7 @@ async fn main() {
             Bar::SameHost => same_host::all(args.requests, args.rounds).await,
             Bar::Disk => disk::all(args.rounds).await,
             Bar::Metadata => metadata::all(args.requests, args.rounds).await,
-            Bar::Namespace => namespace::all(args.requests, args.rounds),
+            Bar::Namespace => metadata::threads::all(args.requests, args.rounds),
             // One run gives both.
             Bar::Memory if wanted(&Bar::Enumerate) => {}
             Bar::Enumerate | Bar::Memory => enumerate::all().await,
