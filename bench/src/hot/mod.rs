@@ -4,6 +4,7 @@ mod afar;
 pub mod link;
 mod liquid_cache;
 mod parquet;
+mod peer;
 mod text;
 mod wide;
 
