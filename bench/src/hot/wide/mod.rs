@@ -71,7 +71,7 @@ pub async fn wide(arguments: &WideArgs) -> Result<Vec<Figure>> {
         speed_ups.to_local.push(local / hot);
         speed_ups.raw_to_local.push(local / raw);
         if let Some(duckdb) = &mut duckdb {
-            let rows = expected[at].iter().map(RecordBatch::num_rows).sum();
+            let rows: usize = expected[at].iter().map(RecordBatch::num_rows).sum();
             speed_ups.to_duckdb.push(duckdb::median_ms(duckdb, query, rows, RUNS)? / hot);
         }
         lines.push(Figure::new(format!("wide table, query {}", at + 1), hot, "ms", WARM, raw, Bar::RatioAtMost(1.0 / 0.95)));
