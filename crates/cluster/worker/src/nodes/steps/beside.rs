@@ -10,6 +10,9 @@ use forebay_transport::{Answer, Connection, Security};
 use crate::Tuning;
 use crate::process::bed::Bed;
 
+/// Whether an answer is the one that was expected.
+type Fits = fn(&NodeReply<'_>) -> bool;
+
 /// What a call for the node `k` is answered; none when it waits for something.
 async fn ask(connection: &Connection, op: NodeOp<'_>, payload: &'static [u8]) -> Option<Answer> {
     let call = NodeCall { from: ROOT, moves: 0, path: "k", op, number: None }.encode();
@@ -29,7 +32,7 @@ async fn who_looks_at_the_names_holds_up_nobody_else_who_only_looks() {
     nodes.put_value(ROOT.into(), "k", Value::Inline(b"value".as_slice().into())).unwrap();
     let connection = Connection::connect(&worker.address(), &Security::default()).await.unwrap();
     let names = nodes.names.read();
-    let looks: [(NodeOp<'_>, &[u8], fn(&NodeReply<'_>) -> bool); 5] = [
+    let looks: [(NodeOp<'_>, &[u8], Fits); 5] = [
         (NodeOp::Get, b"", |reply| matches!(reply, NodeReply::Bytes(Raw(b"value")))),
         (NodeOp::Stat, b"", |reply| matches!(reply, NodeReply::Stat(Some(stat)) if stat.bytes == 5)),
         (NodeOp::Extents { offset: 1, bytes: 4 }, b"", |reply| matches!(reply, NodeReply::Extents { tail: Raw(b"alue"), .. })),
