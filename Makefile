@@ -185,6 +185,8 @@ bench:
 # Programs that benches measure beside, each a workspace of its own with versions of its own: LiquidCache for `forebay-bench hot-liquid-cache`.
 peers:
 	$(CARGO) build --release --locked --manifest-path bench/peers/liquid-cache/Cargo.toml --target-dir "$(FOREBAY_CACHE)/liquid-cache"
+	[ -x "$(FOREBAY_CACHE)/duckdb/bin/python" ] || python3 -m venv "$(FOREBAY_CACHE)/duckdb"
+	"$(FOREBAY_CACHE)/duckdb/bin/python" -m pip install --quiet duckdb==1.5.5
 
 # Compiles the query engine for the benches that need it, unless FIGURES_ARGS has --light.
 figures:

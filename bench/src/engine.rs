@@ -22,10 +22,15 @@ const SCALE: f64 = 1.0;
 
 /// The data, made once and kept beside the build.
 pub async fn data() -> Result<Tables> {
+    prepare(&cache()?, SCALE, |_, _| ()).await
+}
+
+/// The folder beside the build in which data is kept.
+pub fn cache() -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let folder = target.join("forebay-bench");
     std::fs::create_dir_all(&folder).context(|| folder.display())?;
-    prepare(&folder, SCALE, |_, _| ()).await
+    Ok(folder)
 }
 
 /// A rig with the data in its bucket.

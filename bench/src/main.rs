@@ -55,6 +55,8 @@ enum Name {
     HotLiquidCache,
     /// Aggregates over decoded columns of CSV and JSON against the same lines warm in the tier: median of 5 alternated runs.
     HotText,
+    /// A wide table, over decoded columns, as Parquet warm in the tier, and as local files: right answers, and the median of 5 alternated runs.
+    HotWide(hot::WideArgs),
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
     Ingest,
     /// Bytes fetched cold against the union of ranges that the engine asks for without Forebay.
@@ -164,6 +166,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_form().await?);
             print(hot::hot_afar().await?);
             print(hot::hot_text().await?);
+            print(hot::wide(&hot::WideArgs::default()).await?);
             print(engine::ingest().await?);
             print(ways::fetched_twice().await?);
             for one in loops::Loops::value_variants() {
@@ -190,6 +193,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::HotAfar => print(hot::hot_afar().await?),
         Name::HotLiquidCache => print(hot::hot_liquid_cache().await?),
         Name::HotText => print(hot::hot_text().await?),
+        Name::HotWide(arguments_of) => print(hot::wide(&arguments_of).await?),
         Name::Ingest => print(engine::ingest().await?),
         Name::FetchedTwice => print(ways::fetched_twice().await?),
     }

@@ -38,6 +38,8 @@ enum Bar {
     Disk,
     /// Lookup, create and delete, one at a time and many in flight.
     Metadata,
+    /// Lookups and creates of 1, 2, 4 and 8 threads at the namespace itself, without sockets.
+    Namespace,
     /// A million entries.
     Enumerate,
     /// Memory of a million key-values of 100 bytes.
@@ -107,6 +109,7 @@ async fn main() {
             Bar::SameHost => same_host::all(args.requests, args.rounds).await,
             Bar::Disk => disk::all(args.rounds).await,
             Bar::Metadata => metadata::all(args.requests, args.rounds).await,
+            Bar::Namespace => metadata::threads::all(args.requests, args.rounds),
             // One run gives both.
             Bar::Memory if wanted(&Bar::Enumerate) => {}
             Bar::Enumerate | Bar::Memory => enumerate::all().await,

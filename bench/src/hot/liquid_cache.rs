@@ -1,17 +1,17 @@
 //! TPC-H over decoded columns against LiquidCache, which keeps columns of the same files in memory in a form of its own: a process of its
 //! own (`bench/peers/liquid-cache`), at an older DataFusion, with as much memory as the worker's tier.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use forebay_tpch::QUERIES;
 use forebay_types::{Error, Result, ResultExt};
-use serde::Deserialize;
 
 use super::Engines;
 use super::parquet::{decode, geometric};
-use forebay_bench_harness::{Bar, Figure, Served, cache, median};
+use super::peer::{Answer, Peer};
+use forebay_bench_harness::{Bar, Figure, cache, median};
 
 /// Alternated runs of each query, after so many of all of them by which the peer fills its cache.
 const RUNS: usize = 5;
@@ -25,7 +25,9 @@ pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
     let right = decode(&engines).await?;
     let folder = tempfile::tempdir()?;
     let tables = std::path::absolute(&engines.tables.folder)?;
-    let mut peer = Peer::start(&program, &tables, folder.path(), Engines::settings().dram_bytes)?;
+    let mut command = Command::new(&program);
+    command.arg(tables).arg(folder.path()).arg(Engines::settings().dram_bytes.to_string());
+    let mut peer = Peer::start("LiquidCache", command)?;
     for _ in 0..WARM_ROUNDS {
         for query in QUERIES {
             peer.run(query)?;
@@ -73,29 +75,5 @@ fn program() -> Result<PathBuf> {
     match program.exists() {
         true => Ok(program),
         false => Err(Error::not_found(format!("{} is not there: make peers builds it", program.display()))),
-    }
-}
-
-/// The peer's process, which ends with this.
-struct Peer(Served);
-
-/// What it says of a query.
-#[derive(Deserialize)]
-struct Answer {
-    rows: usize,
-    ms: f64,
-}
-
-impl Peer {
-    fn start(program: &Path, tables: &Path, folder: &Path, bytes: u64) -> Result<Self> {
-        let mut command = Command::new(program);
-        command.arg(tables).arg(folder).arg(bytes.to_string());
-        Served::of(command).map(|(served, _)| Self(served))
-    }
-
-    fn run(&mut self, query: &str) -> Result<Answer> {
-        let statement = serde_json::to_string(query).map_err(|error| Error::internal(error.to_string()))?;
-        let line = self.0.ask(&statement)?;
-        serde_json::from_str(&line).map_err(|_| Error::internal(format!("{query}: LiquidCache says {line}")))
     }
 }

@@ -4,7 +4,9 @@ mod afar;
 pub mod link;
 mod liquid_cache;
 mod parquet;
+mod peer;
 mod text;
+mod wide;
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ pub use afar::hot_afar;
 pub use liquid_cache::hot_liquid_cache;
 pub use parquet::hot_form;
 pub use text::hot_text;
+pub use wide::{WideArgs, wide};
 
 use crate::engine::{data, upload};
 use crate::rig::{MOUNT, Rig, RigSettings, mounted};
@@ -51,31 +54,37 @@ impl Engines {
         let tables = data().await?;
         let mut rig = Rig::start(settings).await?;
         upload(&mut rig, &tables.folder).await?;
-        let mount = rig.client.mount(&MOUNT.parse()?).await?;
-        let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
-        rig.client.control(AdminRequest::MountSet { name: mount.name.clone(), options }).await?;
+        take_decoded(&rig.client).await?;
         let (hot, raw) = (engine(&rig.client, true).await?, engine(&rig.client, false).await?);
         Ok(Self { tables, rig, hot, raw })
     }
 
     /// What a query takes decoded, and what it takes raw, in so many runs each.
     async fn alternated(&self, query: &str, runs: usize) -> Result<(Vec<Taken>, Vec<Taken>)> {
-        let [of_hot, of_raw] = in_turns([&self.hot, &self.raw], query, runs).await?;
+        let [of_hot, of_raw] = in_turns([self.hot.engine(), self.raw.engine()], query, runs).await?;
         Ok((of_hot, of_raw))
     }
 }
 
 /// What a query takes in each of these places, in so many runs: who goes first has caches as the last one left them, so each does.
-async fn in_turns<const N: usize>(places: [&Tpch; N], query: &str, runs: usize) -> Result<[Vec<Taken>; N]> {
+async fn in_turns<const N: usize>(places: [&Engine; N], query: &str, runs: usize) -> Result<[Vec<Taken>; N]> {
     let mut taken = [const { Vec::new() }; N];
     for run in 0..runs {
         for place in (0..N).map(|place| (run + place) % N) {
             let (began, before) = (Instant::now(), cpu::own());
-            places[place].run(query).await.context(|| query.to_string())?;
+            let ran = async { places[place].execute(query).await?.collect().await };
+            ran.await.context(|| query.to_string())?;
             taken[place].push(Taken { wall: began.elapsed(), cpu: cpu::own().saturating_sub(before) });
         }
     }
     Ok(taken)
+}
+
+/// Columns of the mount's files are decoded as soon as they are asked for often enough.
+async fn take_decoded(client: &Client) -> Result<()> {
+    let mount = client.mount(&MOUNT.parse()?).await?;
+    let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
+    client.control(AdminRequest::MountSet { name: mount.name.clone(), options }).await.map(drop)
 }
 
 async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {

@@ -28,7 +28,8 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
 
     let (mut walls, mut limits, mut cpus, mut lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (at, query) in QUERIES.iter().enumerate() {
-        let [of_hot, of_raw, of_arrays] = in_turns([&engines.hot, &engines.raw, &arrays], query, RUNS).await?;
+        let [of_hot, of_raw, of_arrays] =
+            in_turns([engines.hot.engine(), engines.raw.engine(), arrays.engine()], query, RUNS).await?;
         let (wall_hot, wall_raw) = (median_ms(&of_hot, |it| it.wall), median_ms(&of_raw, |it| it.wall));
         let (cpu_hot, cpu_raw) = (median_ms(&of_hot, |it| it.cpu), median_ms(&of_raw, |it| it.cpu));
         walls.push(wall_raw / wall_hot);
@@ -54,12 +55,17 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
 /// Runs all queries until their columns are decoded; gives how many of the last round's answers are right.
 pub(super) async fn decode(engines: &Engines) -> Result<f64> {
     let expected = local_answers(&engines.tables).await?;
+    until_decoded(&engines.rig.client, async || right(&engines.hot, &expected).await).await
+}
+
+/// Runs rounds of queries until their columns are decoded; gives what the last one gave.
+pub(super) async fn until_decoded(client: &Client, round: impl AsyncFn() -> Result<f64>) -> Result<f64> {
     let (mut bytes, mut same) = (0, 0);
     for _ in 0..ROUNDS_MAX {
-        let right = right(&engines.hot, &expected).await?;
+        let right = round().await?;
         // Decoding goes on behind the queries.
         tokio::time::sleep(Duration::from_secs(3)).await;
-        let now = decoded_bytes(&engines.rig.client).await?;
+        let now = decoded_bytes(client).await?;
         tracing::info!(bytes = now, "decoded");
         same = if now == bytes && now > 0 { same + 1 } else { 0 };
         if same == ROUNDS_SAME {

@@ -27,6 +27,11 @@ impl Tpch {
         Ok(Self(engine))
     }
 
+    /// The engine that has the tables.
+    pub fn engine(&self) -> &Engine {
+        &self.0
+    }
+
     /// Runs a query to its last row.
     pub async fn run(&self, query: &str) -> Result<Vec<RecordBatch>> {
         self.0.execute(query).await?.collect().await

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_nodes::{At, BlockRef, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_nodes::{At, BlockRef, CreateOptions, DirId, Got, Namespace, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Raw};
 use forebay_transport::Response;
 use forebay_types::Result;
 
 use super::fence::{Reached, is_about_names};
-use super::values::reply;
+use super::values::{beside, reply};
 use super::{Brought, Nodes};
 use crate::in_place::SessionPins;
 
@@ -75,12 +75,11 @@ impl Nodes {
         call: NodeCall<'_>,
         payload: Bytes,
     ) -> NodeResult<Response> {
-        let NodeCall { from, moves, path, op, number } = call;
-        let (at, name) = match self.way(from, moves, path, &op) {
-            Ok(Way::Here(at, name)) => (Reached { number, ..at }, name),
+        let (at, name) = match self.way(&call) {
+            Ok(Way::Here(at, name)) => (at, name),
             Ok(Way::Answer(response)) => return Ok(response),
             Err(error) => {
-                if let NodeOp::PutBlocks { blocks } = &op {
+                if let NodeOp::PutBlocks { blocks } = &call.op {
                     Box::pin(self.leads_nowhere(blocks, &error)).await;
                 }
                 return Err(error);
@@ -89,7 +88,7 @@ impl Nodes {
         // What may wait does so in a place of its own, so that a call which need not is small: most are answered at once.
         let done = || reply(&NodeReply::Done);
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
-        Ok(match op {
+        Ok(match call.op {
             NodeOp::Get => return self.get(pins, at, name).await,
             NodeOp::Put { value } => return self.put(at, name, value.0, payload).await,
             NodeOp::PutBlocks { blocks } => return Box::pin(self.put_blocks(at, name, &blocks)).await,
@@ -129,11 +128,11 @@ impl Nodes {
                 done()
             }
             NodeOp::OpenWriter { writer } => {
-                let len = self.reached(at)?.open_writer(at.dir, name, writer, self.now(), super::WRITER_LEASE)?;
+                let len = self.changing(at)?.open_writer(at.dir, name, writer, self.now(), super::WRITER_LEASE)?;
                 reply(&NodeReply::Length(len))
             }
             NodeOp::CloseWriter { writer } => {
-                self.reached(at)?.close_writer(at.dir, name, writer)?;
+                self.changing(at)?.close_writer(at.dir, name, writer)?;
                 done()
             }
             NodeOp::Lease { ttl_ms } => {
@@ -172,14 +171,15 @@ impl Nodes {
         }
     }
 
-    /// Walks along the path, for what is about a node.
-    fn way<'p>(&self, from: DirId, moves: u64, path: &'p str, op: &NodeOp<'_>) -> NodeResult<Way<'p>> {
+    /// Walks along the path, for what is about a node; what one look there is enough for is answered by it.
+    fn way<'p>(&self, call: &NodeCall<'p>) -> NodeResult<Way<'p>> {
         use NodeOp::*;
+        let NodeCall { from, moves, path, ref op, number } = *call;
         // About what is named by more than a path.
         if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. } | WasDone { .. }) {
-            return Ok(Way::Here(from.into(), path));
+            return Ok(Way::Here(Reached { number, ..from.into() }, path));
         }
-        let names = self.names.lock();
+        let names = self.names.read();
         let (known, losses) = (self.moves.load(Relaxed), Some(self.fence.losses.load(Relaxed)));
         if !names.has(from) {
             if from == ROOT {
@@ -198,12 +198,28 @@ impl Nodes {
             if !names.has(dir) {
                 return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));
             }
-            return Ok(Way::Here(Reached { dir, losses, number: None }, ""));
+            return Ok(Way::Here(Reached { dir, losses, number }, ""));
         }
         match names.walk(from, path)? {
-            At::Here(dir, name) => Ok(Way::Here(Reached { dir, losses, number: None }, name)),
+            At::Here(dir, name) => Ok(match at_once(&names, (dir, name), op).filter(|_| number.is_none()) {
+                Some(answer) => Way::Answer(answer?),
+                None => Way::Here(Reached { dir, losses, number }, name),
+            }),
             At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
             At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
         }
+    }
+}
+
+/// What only looks at a node, and needs nothing but its name for that.
+fn at_once(names: &Namespace, (dir, name): (DirId, &str), op: &NodeOp<'_>) -> Option<NodeResult<Response>> {
+    match op {
+        NodeOp::Get => match names.get(dir, name) {
+            Ok(Got::Inline(bytes)) => Some(Ok(beside(bytes))),
+            Ok(Got::Blocks(_)) => None,
+            Err(error) => Some(Err(error)),
+        },
+        NodeOp::Stat => Some(names.stat(dir, name).map(|stat| reply(&NodeReply::Stat(stat)))),
+        _ => None,
     }
 }

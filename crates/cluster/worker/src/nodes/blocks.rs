@@ -133,7 +133,7 @@ impl Nodes {
     pub(super) async fn write_block(&self, bytes: &[u8], class: StorageClass) -> NodeResult<BlockRef> {
         let len = bytes.len() as u32;
         let on_disk = if class == StorageClass::Disk { ON_DISK } else { 0 };
-        let number = self.names.lock().number() | on_disk;
+        let number = self.names.read().number() | on_disk;
         let mut tries = 0;
         loop {
             let filled = match self.count_in(room(number, len)) {
@@ -167,7 +167,7 @@ impl Nodes {
 
     /// Where blocks of a node are to lie.
     pub(super) fn affinity_of(&self, dir: DirId, name: &str) -> NodeResult<Affinity> {
-        let stat = self.names.lock().stat(dir, name)?;
+        let stat = self.names.read().stat(dir, name)?;
         Ok(stat.map_or_else(Affinity::default, |stat| Affinity { class: stat.class, location: stat.location }))
     }
 
@@ -220,7 +220,7 @@ impl Nodes {
         if u64::from(len) > BLOCK_BYTES || !self.store.takes_block(&spec(0, bytes)) || self.check_takes_new().is_err() {
             return None;
         }
-        let number = self.names.lock().number();
+        let number = self.names.read().number();
         let counted = self.count_in(bytes).ok()?;
         let fill = self.store.begin_block(spec(number, bytes)).ok()?;
         counted.keep();

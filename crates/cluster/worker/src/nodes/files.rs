@@ -14,7 +14,7 @@ impl Nodes {
     /// Adds bytes to the end of a file; its new length.
     pub(super) async fn append(&self, at: Reached, name: &str, bytes: &[u8], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
-            let appended = self.reached(at)?.append(at.dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
+            let appended = self.changing(at)?.append(at.dir, name, bytes, writer, self.now(), WRITER_LEASE)?;
             if let Some(len) = self.end_append((at, name), bytes, appended).await? {
                 return Ok(len);
             }
@@ -52,7 +52,7 @@ impl Nodes {
     async fn append_taken(&self, at: Reached, name: &str, blocks: &[BlockRef], writer: u64) -> NodeResult<u64> {
         for _ in 0..LOOKS {
             let (view, tail) = {
-                let mut names = self.reached(at)?;
+                let mut names = self.changing(at)?;
                 let len = names.check_write(at.dir, name, 0, writer, self.now(), WRITER_LEASE)?;
                 let view = names.view(at.dir, name, 0, len)?;
                 let tail = view.tail.clone();
@@ -62,7 +62,7 @@ impl Nodes {
             let mut all = self.write_blocks((at.dir, name), &affinity, &[&tail[..]]).await?;
             let tails = all.clone();
             all.extend_from_slice(blocks);
-            let added = self.reached(at).and_then(|mut names| names.append_blocks(at.dir, name, view.serial, view.len, &all));
+            let added = self.changing(at).and_then(|mut names| names.append_blocks(at.dir, name, view.serial, view.len, &all));
             match added {
                 Err(error) if error.kind == NodeErrorKind::Retry => self.free_later(tails),
                 Err(error) => {
@@ -76,7 +76,7 @@ impl Nodes {
     }
 
     fn add_blocks(&self, at: Reached, name: &str, (serial, len): (u64, u64), blocks: &[BlockRef]) -> NodeResult<u64> {
-        let added = self.reached(at).and_then(|mut names| names.append_blocks(at.dir, name, serial, len, blocks));
+        let added = self.changing(at).and_then(|mut names| names.append_blocks(at.dir, name, serial, len, blocks));
         added.inspect_err(|_| self.free_later(blocks.to_vec()))
     }
 
@@ -87,7 +87,7 @@ impl Nodes {
         }
         'again: for _ in 0..LOOKS {
             let (len, view) = {
-                let mut names = self.reached(at)?;
+                let mut names = self.changing(at)?;
                 let len = names.check_write(at.dir, name, offset, writer, self.now(), WRITER_LEASE)?;
                 (len, names.view(at.dir, name, offset, bytes.len() as u64)?)
             };
@@ -103,7 +103,7 @@ impl Nodes {
                     .copy_from_slice(&over[(from - offset) as usize..(to - offset) as usize]);
                 let affinity = self.affinity_of(at.dir, name)?;
                 let new = self.write_blocks((at.dir, name), &affinity, &[&new[..]]).await?;
-                let (replaced, freed) = match self.reached(at) {
+                let (replaced, freed) = match self.changing(at) {
                     Ok(mut names) => (names.replace_block(at.dir, name, view.serial, index, (block, new[0])), names.take_freed()),
                     Err(error) => (Err(error), Vec::new()),
                 };
@@ -118,7 +118,7 @@ impl Nodes {
                 (index, start) = (index + 1, start + u64::from(block.len));
             }
             let appended = {
-                let mut names = self.reached(at)?;
+                let mut names = self.changing(at)?;
                 let now = match names.write_tail(at.dir, name, (view.serial, view.tail_at), offset, over) {
                     Err(error) if error.kind == NodeErrorKind::Retry => continue,
                     written => written?,
@@ -141,7 +141,7 @@ impl Nodes {
 
     /// A defect that can be put back: what is missing before an offset becomes zeros.
     async fn reach(&self, at: Reached, name: &str, offset: u64, writer: u64) -> NodeResult<()> {
-        let len = self.reached(at)?.check_write(at.dir, name, 0, writer, self.now(), WRITER_LEASE)?;
+        let len = self.changing(at)?.check_write(at.dir, name, 0, writer, self.now(), WRITER_LEASE)?;
         let gap = vec![0; offset.saturating_sub(len) as usize];
         self.append(at, name, &gap, writer).await.map(drop)
     }

@@ -35,7 +35,7 @@ impl Nodes {
         check_count(values.len())?;
         let mut refused = Vec::new();
         let freed = {
-            let mut names = self.reached(at)?;
+            let mut names = self.changing(at)?;
             for (place, (name, value)) in values.iter().enumerate() {
                 let put = match value.0.len() <= INLINE_BYTES_MAX {
                     true => names.put(at.dir, name, Value::Inline(value.0.into())).map(drop),

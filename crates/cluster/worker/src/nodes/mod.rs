@@ -3,6 +3,7 @@
 //!
 //! The way of a call: `answer` (what clients ask; `peer` for workers) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
 //! `blocks` (the tiers), `claims` (whose blocks may be a node's). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
+//! Who only looks at the names does so beside others ([`Nodes::reached`]); who changes them has them alone ([`Nodes::changing`]).
 
 mod answer;
 mod ask;
@@ -33,7 +34,7 @@ use forebay_metrics::{Histogram, Kinds, table};
 use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult, Once};
 use forebay_protocol::{ClusterView, DrainReport, NodeOp};
 use forebay_types::WorkerId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::background::Background;
@@ -54,7 +55,8 @@ const WRITER_LEASE: Duration = Duration::from_secs(10);
 /// Everything of a worker that has to do with temporary nodes.
 pub(crate) struct Nodes {
     worker: u64,
-    names: Mutex<Namespace>,
+    /// Looked at by any number of calls at a time, changed by one alone.
+    names: RwLock<Namespace>,
     store: BlockStore,
     blocks: Blocks,
     drain: Drain,
@@ -73,7 +75,7 @@ pub(crate) struct Nodes {
 /// What is known of workers that were lost, and of calls that may be done.
 #[derive(Default)]
 struct Fence {
-    /// Losses of workers; changed under the lock of `names`.
+    /// Losses of workers; changed while nobody else has `names`.
     losses: AtomicU64,
     /// Grows when this worker was lost itself.
     lives: AtomicU64,
@@ -186,7 +188,7 @@ impl Nodes {
         };
         Self {
             worker,
-            names: Mutex::new(Namespace::with_numbers(worker, part(dram_bytes), first)),
+            names: RwLock::new(Namespace::with_numbers(worker, part(dram_bytes), first)),
             store,
             blocks,
             drain: Drain::default(),
@@ -218,8 +220,10 @@ impl Nodes {
             self.drain.begins.notify_one();
         }
         let is_old = self.drain.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
-        if self.may_replace_lost() && view.root().is_some_and(|root| root.id == me) && !is_old {
-            self.names.lock().make_root();
+        let is_here = view.root().is_some_and(|root| root.id == me) && !is_old;
+        // Views come all the time, and calls go on while there is nothing to make.
+        if self.may_replace_lost() && is_here && !self.names.read().has_root() {
+            self.names.write().make_root();
         }
     }
 
@@ -233,7 +237,7 @@ impl Nodes {
 
     /// Nodes that are here, and bytes of names, values and blocks.
     pub(crate) fn usage(&self) -> (u64, u64) {
-        let names = self.names.lock();
+        let names = self.names.read();
         (names.nodes(), names.bytes() + self.blocks.bytes.load(Relaxed))
     }
 

@@ -84,10 +84,10 @@ impl Nodes {
         }
         let view = self.cluster.view();
         if view.root().is_some_and(|root| root.id.0 != self.worker) {
-            let removed = self.names.lock().drop_root();
+            let removed = self.names.write().drop_root();
             self.gone(removed, None);
         }
-        let all = self.names.lock().strangers();
+        let all = self.names.read().strangers();
         let asked = if at_all { all.clone() } else { self.apart.named.lock().soon(&all) };
         let Ok(nameless) = self.nameless(&asked).await else {
             // Those that are new still are.
@@ -97,7 +97,7 @@ impl Nodes {
         let lost = self.apart.named.lock().looked(&all, &asked, &nameless, forebay_runtime::now());
         for id in lost {
             tracing::info!(container = ?id, "container lost with the worker that had its name");
-            let removed = self.names.lock().remove_nodes(id, true);
+            let removed = self.names.write().remove_nodes(id, true);
             if let Ok(removed) = removed {
                 self.gone(removed, None);
             }
@@ -108,7 +108,7 @@ impl Nodes {
     /// of what they don't have all others.
     async fn nameless(&self, asked: &[DirId]) -> NodeResult<Vec<DirId>> {
         let mut by_worker: HashMap<u64, Vec<DirId>> = HashMap::new();
-        let parents = self.names.lock().parents(asked);
+        let parents = self.names.read().parents(asked);
         for (id, parent) in parents {
             by_worker.entry(parent.worker).or_default().push(id);
         }
@@ -133,7 +133,7 @@ impl Nodes {
 
     async fn nameless_at(&self, worker: u64, containers: &[DirId]) -> NodeResult<Vec<DirId>> {
         if worker == self.worker {
-            return Ok(self.names.lock().nameless(containers.to_vec()));
+            return Ok(self.names.read().nameless(containers.to_vec()));
         }
         let op = PeerOp::Nameless { containers: containers.to_vec() };
         match self.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None).await?.reply()? {
@@ -167,7 +167,7 @@ impl Nodes {
             return Err(NodeError::new(NodeErrorKind::Moving, "its container is lost, which not all workers know yet"));
         }
         let removed = {
-            let mut names = self.reached(at)?;
+            let mut names = self.changing(at)?;
             let is_still = names.container_elsewhere(dir, name) == Some(id);
             if is_still { names.delete(dir, name, true)? } else { return Ok(true) }
         };

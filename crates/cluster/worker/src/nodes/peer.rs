@@ -45,7 +45,7 @@ impl Nodes {
             }
             PeerOp::Adopt { kind, affinity, parent } => {
                 self.check_takes_new()?;
-                let id = self.names.lock().adopt(kind, affinity, parent)?;
+                let id = self.names.write().adopt(kind, affinity, parent)?;
                 self.came(id);
                 reply(&NodeReply::Dir(id))
             }
@@ -57,7 +57,7 @@ impl Nodes {
                 done()
             }
             PeerOp::Reparent { parent } => {
-                self.names.lock().set_parent(from, parent)?;
+                self.names.write().set_parent(from, parent)?;
                 done()
             }
             PeerOp::Arrive { rename, source, name: own, node } => {
@@ -72,20 +72,20 @@ impl Nodes {
             PeerOp::TakeOver { source, carton } => return self.take_over(source, carton.0),
             PeerOp::TakeOverNodes => return self.take_over_nodes(from, &payload),
             PeerOp::TakeOverEnd => {
-                self.names.lock().end_takeover(from)?;
+                self.names.write().end_takeover(from)?;
                 done()
             }
             PeerOp::TakeOverDrop => {
-                self.names.lock().drop_takeover_of(from);
+                self.names.write().drop_takeover_of(from);
                 done()
             }
             PeerOp::TookOver { old, parent } => reply(&NodeReply::Outcome(self.took_over(from, old, Some(parent)).await?)),
-            PeerOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.lock().relink(old, new)?)),
+            PeerOp::Relink { old, new } => reply(&NodeReply::Outcome(self.names.write().relink(old, new)?)),
             PeerOp::BlocksOf { worker, limit } => self.blocks_for(worker, limit),
             PeerOp::BlocksMoved { moved } => self.blocks_moved(&moved),
             PeerOp::Nameless { containers } => {
                 check_count(containers.len())?;
-                reply(&NodeReply::Dirs(self.names.lock().nameless(containers)))
+                reply(&NodeReply::Dirs(self.names.read().nameless(containers)))
             }
             PeerOp::Missing { containers } => {
                 check_count(containers.len())?;
@@ -93,7 +93,7 @@ impl Nodes {
                 if !self.may_replace_lost() {
                     return Err(NodeError::new(NodeErrorKind::Retry, "not all workers know yet what was lost here"));
                 }
-                reply(&NodeReply::Dirs(self.names.lock().missing(containers)))
+                reply(&NodeReply::Dirs(self.names.read().missing(containers)))
             }
             PeerOp::WayUp { outer } => return self.answer_way_up(from, outer),
             PeerOp::Moved => {

@@ -57,7 +57,7 @@ impl Nodes {
     /// have some.
     pub(crate) fn begin_anew(&self) {
         let (removed, doubtful) = {
-            let mut names = self.names.lock();
+            let mut names = self.names.write();
             self.fence.lives.fetch_add(1, AcqRel);
             self.fence.losses.fetch_add(1, Relaxed);
             self.moves.fetch_add(1, Relaxed);
@@ -75,10 +75,10 @@ impl Nodes {
 
     /// Deletes nodes whose leases are over.
     async fn end_leases(&self) {
-        let expired = self.names.lock().expired(self.now());
+        let expired = self.names.read().expired(self.now());
         for (dir, name) in expired {
             // While others were deleted it may have been renewed or lifted, or another node has come to have the name.
-            if self.names.lock().lease(dir, &name).is_none_or(|until| until > self.now()) {
+            if self.names.read().lease(dir, &name).is_none_or(|until| until > self.now()) {
                 continue;
             }
             tracing::info!(name, "lease of a temporary node is over");
@@ -93,7 +93,7 @@ impl Nodes {
     /// Asks the sources of renames that have waited here how they ended. A source that is gone has nothing any more: the node
     /// is here.
     async fn end_renames(&self) {
-        let unsettled = self.names.lock().unsettled();
+        let unsettled = self.names.read().unsettled();
         for (rename, source) in unsettled {
             let is_live = self.cluster.view().workers.iter().any(|worker| worker.id.0 == source);
             let op = PeerOp::Outcome { rename };
@@ -147,7 +147,7 @@ impl Nodes {
 
     /// Those of the blocks that no node here has.
     pub(super) fn unknown(&self, mut blocks: Vec<BlockRef>) -> Vec<BlockRef> {
-        let names = self.names.lock();
+        let names = self.names.read();
         let known = names.blocks_of(|worker| blocks.first().is_some_and(|block| block.worker == worker));
         blocks.retain(|block| !known.contains(block));
         blocks

@@ -44,7 +44,7 @@ impl Nodes {
         let worker = if goes { self.home_of(dir, name) } else { self.worker };
         if worker == self.worker {
             let (created, freed) = {
-                let mut names = self.reached(at)?;
+                let mut names = self.changing(at)?;
                 let created = names.create(dir, name, options);
                 (created, names.take_freed())
             };
@@ -58,7 +58,7 @@ impl Nodes {
             NodeReply::Dir(id) => id,
             _ => return Err(misfit()),
         };
-        let linked = self.reached(at).and_then(|mut names| names.link(dir, name, options, id));
+        let linked = self.changing(at).and_then(|mut names| names.link(dir, name, options, id));
         if linked.is_err() {
             self.remove_elsewhere(vec![id]);
         }
@@ -111,7 +111,7 @@ impl Nodes {
                 _ => {}
             }
         }
-        let removed = self.reached(at)?.delete(at.dir, name, recursive)?;
+        let removed = self.changing(at)?.delete(at.dir, name, recursive)?;
         wait(self.gone(removed, elsewhere)).await;
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Nodes {
     /// A file or value takes the place of another one.
     pub(super) fn replace(&self, at: Reached, (name, to): (&str, &str), condition: Condition) -> NodeResult<()> {
         let (replaced, freed) = {
-            let mut names = self.reached(at)?;
+            let mut names = self.changing(at)?;
             (names.replace(at.dir, name, to, condition), names.take_freed())
         };
         self.free_later(freed);
@@ -128,14 +128,14 @@ impl Nodes {
 
     /// Deletes a file or value that a condition is true of.
     pub(super) fn delete_if(&self, at: Reached, name: &str, condition: Condition) -> NodeResult<()> {
-        let removed = self.reached(at)?.delete_if(at.dir, name, condition)?;
+        let removed = self.changing(at)?.delete_if(at.dir, name, condition)?;
         self.free_later(removed.blocks);
         Ok(())
     }
 
     /// Deletes a container of this worker, whose name is with another one.
     pub(super) async fn remove_nodes(&self, id: DirId, recursive: bool) -> NodeResult<()> {
-        let removed = self.names.lock().remove_nodes(id, recursive)?;
+        let removed = self.names.write().remove_nodes(id, recursive)?;
         wait(self.gone(removed, None)).await;
         Ok(())
     }

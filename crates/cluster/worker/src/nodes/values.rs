@@ -55,7 +55,7 @@ impl Nodes {
                 return if has(blocks) { Ok(reply(&NodeReply::Length(len))) } else { Err(error) };
             }
         };
-        let (put, freed) = match self.reached(at) {
+        let (put, freed) = match self.changing(at) {
             Ok(mut names) => (names.put(at.dir, name, Value::Blocks(blocks.into())), names.take_freed()),
             Err(error) => (Err(error), Vec::new()),
         };
@@ -74,7 +74,7 @@ impl Nodes {
             Value::Inline(_) => Vec::new(),
             Value::Blocks(blocks) => blocks.to_vec(),
         };
-        let (put, freed) = match self.reached(at) {
+        let (put, freed) = match self.changing(at) {
             Ok(mut names) => {
                 #[cfg(test)]
                 super::planted(name);
@@ -109,8 +109,7 @@ impl Nodes {
     fn look(&self, at: Reached, name: &str) -> NodeResult<Looked> {
         let names = self.reached(at)?;
         Ok(match names.get(at.dir, name)? {
-            Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX => Looked::Beside(reply(&NodeReply::Bytes(Raw(bytes)))),
-            Got::Inline(bytes) => Looked::Beside(with_payload(vec![Bytes::copy_from_slice(bytes)])),
+            Got::Inline(bytes) => Looked::Beside(beside(bytes)),
             Got::Blocks(blocks) => Looked::Blocks(blocks.to_vec()),
         })
     }
@@ -186,6 +185,14 @@ pub(super) fn gone() -> NodeError {
 
 pub(super) fn reply(reply: &NodeReply<'_>) -> Response {
     Response::new(reply.encode())
+}
+
+/// The answer of a value that lies beside its name.
+pub(super) fn beside(bytes: &[u8]) -> Response {
+    match bytes.len() <= NODE_MESSAGE_VALUE_MAX {
+        true => reply(&NodeReply::Bytes(Raw(bytes))),
+        false => with_payload(vec![Bytes::copy_from_slice(bytes)]),
+    }
 }
 
 /// The payload is the answer's bytes.

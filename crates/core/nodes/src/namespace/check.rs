@@ -153,6 +153,13 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "was free")]
+    fn a_new_node_in_the_place_of_another_one_is_caught() {
+        let value = || Node::of_value(flags(), Value::from(vec![7; 10]));
+        spoiled(|names| names.whole(|names| names.place_new(ROOT, "value", value())));
+    }
+
+    #[test]
     #[should_panic(expected = "no container takes the place of another one")]
     fn a_container_over_another_one_is_caught() {
         let table = || Table::new(NodeType::Directory, Affinity::default(), ROOT);

@@ -16,10 +16,11 @@ mod undo;
 mod way_up;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::node::Node;
-use crate::terms::{BlockRef, DirId};
+use crate::terms::{BlockRef, ByDir, DirId};
 use labels::Labels;
 use undo::Undo;
 
@@ -37,7 +38,7 @@ pub use way_up::WayUp;
 pub struct Namespace {
     pub(crate) worker: u64,
     /// The containers whose nodes are here.
-    tables: HashMap<DirId, Table>,
+    tables: ByDir<Table>,
     /// Nodes that have a lease, and when it is over.
     leases: BTreeMap<(DirId, Box<str>), Duration>,
     /// Nodes that come from other workers, until it is certain that these have given them up.
@@ -52,8 +53,8 @@ pub struct Namespace {
     bounded: usize,
     /// The locations that nodes ask for.
     labels: Labels,
-    /// The next number of a container, file or block.
-    next: u64,
+    /// The last number of a container, file or block: one is given also to who only looks at the names.
+    last: AtomicU64,
     counts: Counts,
     /// Blocks that no node has any more.
     freed: Vec<BlockRef>,
@@ -79,7 +80,7 @@ impl Namespace {
     pub fn with_numbers(worker: u64, bytes_max: u64, first: u64) -> Self {
         Self {
             worker,
-            tables: HashMap::new(),
+            tables: ByDir::default(),
             leases: BTreeMap::new(),
             arriving: HashMap::new(),
             coming: HashMap::new(),
@@ -87,7 +88,7 @@ impl Namespace {
             links: HashMap::new(),
             bounded: 0,
             labels: Labels::default(),
-            next: first.max(1),
+            last: AtomicU64::new(first.max(1)),
             counts: Counts { bytes: 0, bytes_max, nodes: 0 },
             freed: Vec::new(),
             undo: Undo::default(),
@@ -115,13 +116,16 @@ impl Namespace {
     }
 
     /// A number for a container, file or block, never given before.
-    pub fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
+    pub fn number(&self) -> u64 {
+        self.last.fetch_add(1, Relaxed) + 1
+    }
+
+    fn last_number(&self) -> u64 {
+        self.last.load(Relaxed)
     }
 
     /// An identity for a container that will be here.
-    pub fn allocate(&mut self) -> DirId {
+    pub fn allocate(&self) -> DirId {
         DirId { worker: self.worker, number: self.number() }
     }
 

@@ -53,6 +53,13 @@ impl Namespace {
         self.settled(dir, name, (size, link), freed);
     }
 
+    /// Puts a node in a free place of a container that is here: what [`Self::place`] does, with one look for it.
+    pub(crate) fn place_new(&mut self, dir: DirId, name: &str, node: Node) {
+        let (size, link) = (Self::size(name, &node), node.container());
+        self.step_new(dir, name, node);
+        self.settled(dir, name, (size, link), Vec::new());
+    }
+
     /// Puts a node in the place of one of its type, whose lease it has; both sizes are beside slot and name.
     pub(crate) fn put_over(&mut self, dir: DirId, name: &str, node: Node, (before, after): (u64, u64)) {
         let old = self.tables.get(&dir).and_then(|table| table.find(name));

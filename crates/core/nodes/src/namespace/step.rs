@@ -15,17 +15,24 @@ impl Namespace {
     /// Gives a name to a node, or to none.
     pub(super) fn step_node(&mut self, dir: DirId, name: &str, node: Option<Node>) {
         let Some(table) = self.tables.get_mut(&dir) else { return };
-        let less = table.find(name).map(Node::len);
-        if node.is_none() && less.is_none() {
+        let (used, is_none) = (table.used, node.is_none());
+        let before = table.set(name, node);
+        let less = before.as_ref().map(Node::len);
+        if is_none && less.is_none() {
             return;
         }
-        assert!(
-            table.used >= less.unwrap_or_default(),
-            "{less:?} bytes go of {}: a container has those of its nodes",
-            table.used
-        );
-        let before = table.set(name, node);
         self.undo.note(Back::Node(dir, name.into(), before));
+        let less = less.unwrap_or_default();
+        assert!(used >= less, "{less} bytes go of {used}: a container has those of its nodes");
+    }
+
+    /// The same of a name that is free, in a container that is here.
+    pub(super) fn step_new(&mut self, dir: DirId, name: &str, node: Node) {
+        let Some(table) = self.tables.get_mut(&dir) else { return };
+        let before = table.add(name, node);
+        let is_free = before.is_none();
+        self.undo.note(Back::Node(dir, name.into(), before));
+        assert!(is_free, "{name:?} was free: its node would be lost");
     }
 
     /// Another place for a node that is there.
@@ -186,10 +193,10 @@ impl Namespace {
     /// Nothing is here any more. Numbers go on, so that none is given twice.
     pub(crate) fn step_clear(&mut self) {
         let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
-        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.next) };
+        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.last_number()) };
         let before = std::mem::replace(self, new);
-        let next = before.next;
+        let last = before.last_number();
         self.undo.note(Back::All(Box::new(before)));
-        assert!(self.next >= next, "numbers go on, so that none is given twice");
+        assert!(self.last_number() >= last, "numbers go on, so that none is given twice");
     }
 }

@@ -68,12 +68,25 @@ impl Table {
             (None, Some(node)) => self.nodes.insert(name.into(), node),
             (None, None) => None,
         };
-        self.used = (self.used + more).saturating_sub(before.as_ref().map_or(0, Node::len));
-        if let Some(goes) = before.as_ref().and_then(Node::container) {
+        self.changed(before.as_ref(), more, comes);
+        before
+    }
+
+    /// Puts a node under a name that is free, which is looked for once; gives the node that had it all the same.
+    pub(crate) fn add(&mut self, name: &str, node: Node) -> Option<Node> {
+        let (more, comes) = (node.len(), node.container());
+        let before = self.nodes.insert(name.into(), node);
+        self.changed(before.as_ref(), more, comes);
+        before
+    }
+
+    /// A node has taken another one's place, or a free one; or none has.
+    fn changed(&mut self, before: Option<&Node>, more: u64, comes: Option<DirId>) {
+        self.used = (self.used + more).saturating_sub(before.map_or(0, Node::len));
+        if let Some(goes) = before.and_then(Node::container) {
             self.inside.remove(&goes);
         }
         self.inside.extend(comes);
-        before
     }
 
     /// The name of a container leads to another one; gives the one before.

@@ -1,5 +1,6 @@
 //! What everything here is said in: names, identities, types and places of nodes, and why something failed.
 
+mod by_dir;
 mod error;
 mod kind;
 mod location;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use forebay_types::{BLOCK_BYTES, Error};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use by_dir::ByDir;
 pub(crate) use error::{HAS_QUOTA, NAMED_IN_PART};
 pub use error::{NodeError, NodeErrorKind, NodeResult};
 pub use kind::{Affinity, NodeType, StorageClass};

@@ -131,10 +131,11 @@ fn the_root_is_taken_over_when_it_is_whole_and_nobody_sees_it_before() {
         assert_eq!(target.get(ROOT, "k").unwrap_err().kind, NodeErrorKind::Moving);
         source.seal(ROOT);
         assert_eq!(source.get(ROOT, "k").unwrap_err().kind, NodeErrorKind::Moving);
+        assert_eq!((source.has_root(), target.has_root()), (true, false), "it is not the target's while it is on its way");
         target.make_root();
-        assert_eq!(target.get(ROOT, "k").is_ok(), whole);
+        assert_eq!((target.get(ROOT, "k").is_ok(), target.has_root()), (whole, true));
         source.commit_handover(ROOT, ROOT);
-        assert!(!source.has(ROOT));
+        assert!(!source.has(ROOT) && !source.has_root());
         target.put(ROOT, "l", Value::from(b"w".to_vec())).unwrap();
     }
 }

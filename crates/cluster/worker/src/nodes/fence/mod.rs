@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use forebay_nodes::{CallNumber, DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::{ClusterView, NodeOp};
-use parking_lot::MutexGuard;
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 use super::Nodes;
 
@@ -56,15 +56,27 @@ impl Heeded {
 }
 
 impl Nodes {
-    /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew, `Retry` when the call is to have no effect
-    /// any more.
-    pub(super) fn reached(&self, at: Reached) -> NodeResult<MutexGuard<'_, Namespace>> {
-        let names = self.names.lock();
+    /// The names, to be looked at beside others who do, for who came to a container. `Moving` when the way to it is to be looked for anew, `Retry`
+    /// when the call is to have no effect any more.
+    pub(super) fn reached(&self, at: Reached) -> NodeResult<RwLockReadGuard<'_, Namespace>> {
+        let names = self.names.read();
+        self.check_reached(at)?;
+        Ok(names)
+    }
+
+    /// The same, to be changed by nobody else meanwhile.
+    pub(super) fn changing(&self, at: Reached) -> NodeResult<RwLockWriteGuard<'_, Namespace>> {
+        let names = self.names.write();
+        self.check_reached(at)?;
+        Ok(names)
+    }
+
+    /// To be asked while the names are locked: what it says is true until they are not.
+    fn check_reached(&self, at: Reached) -> NodeResult<()> {
         if at.losses.is_some_and(|losses| losses != self.fence.losses.load(Relaxed)) {
             return Err(NodeError::new(NodeErrorKind::Moving, "a worker was lost meanwhile: the way is looked for anew"));
         }
-        self.check_open(at)?;
-        Ok(names)
+        self.check_open(at)
     }
 
     /// Takes over what a view tells of lost workers: ways that clients remember from before are old, whichever workers they lead over.
@@ -77,7 +89,7 @@ impl Nodes {
         if view.losses > heeded.number || is_past {
             *heeded = Heeded { number: view.losses, view: view.version };
             // No call is between its way and what it does.
-            let _names = self.names.lock();
+            let _names = self.names.write();
             self.fence.losses.fetch_add(1, Relaxed);
             self.moves.fetch_add(1, Relaxed);
         }

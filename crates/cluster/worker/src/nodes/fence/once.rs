@@ -29,9 +29,9 @@ impl Nodes {
         }
     }
 
-    /// A call has changed the names, which are still locked.
+    /// A call has changed the names, which are still its own.
     pub(in crate::nodes) fn took_effect(&self, _: &Namespace, at: Reached, answer: Answer) {
-        debug_assert!(self.names.is_locked(), "a call takes effect with its number");
+        debug_assert!(self.names.is_locked_exclusive(), "a call takes effect with its number");
         if let Some(number) = at.number {
             self.fence.once.lock().done(number, answer, || self.now());
         }
@@ -41,7 +41,7 @@ impl Nodes {
     pub(in crate::nodes) fn was_done(&self, number: CallNumber, within_ms: u64) -> NodeResult<NodeReply<'static>> {
         let settled = {
             // No call is between what it does and that being noted.
-            let _names = self.names.lock();
+            let _names = self.names.write();
             let mut once = self.fence.once.lock();
             let settled = once.settle(number, Duration::from_millis(within_ms), self.now());
             debug_assert!(matches!(settled, Settled::Unknown) || !once.is_open(number), "{number:?} may still take effect");
@@ -72,7 +72,7 @@ impl Nodes {
     /// The node goes away unless this is said again in time.
     pub(in crate::nodes) fn set_lease(&self, at: Reached, name: &str, ttl_ms: Option<u64>) -> NodeResult<()> {
         let until = ttl_ms.map(|ms| self.now() + Duration::from_millis(ms));
-        let mut names = self.reached(at)?;
+        let mut names = self.changing(at)?;
         names.set_lease(at.dir, name, until)?;
         self.took_effect(&names, at, Answer::Done);
         Ok(())
@@ -80,7 +80,7 @@ impl Nodes {
 
     /// So much a container's files and values may have.
     pub(in crate::nodes) fn set_quota(&self, at: Reached, bytes: Option<u64>) -> NodeResult<()> {
-        let mut names = self.reached(at)?;
+        let mut names = self.changing(at)?;
         names.set_quota(at.dir, bytes)?;
         self.took_effect(&names, at, Answer::Done);
         Ok(())

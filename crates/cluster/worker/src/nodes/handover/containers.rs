@@ -55,14 +55,14 @@ impl Nodes {
             self.pass_root(to, line).await?;
             ROOT
         } else {
-            self.names.lock().commit_handover(id, new).unwrap_or(ROOT)
+            self.names.write().commit_handover(id, new).unwrap_or(ROOT)
         };
         Ok(HandedOver { old: id, new, parent, since: forebay_runtime::now() })
     }
 
     /// The steps before the commit. With an error comes whether the container is to be given free again.
     pub(in crate::nodes) async fn prepare_handover(&self, id: DirId, to: u64) -> Result<DirId, (NodeError, bool)> {
-        let carton = self.names.lock().begin_handover(id).map_err(|error| (error, false))?;
+        let carton = self.names.write().begin_handover(id).map_err(|error| (error, false))?;
         let sent = async {
             let carton = boxed(&carton);
             let op = PeerOp::TakeOver { source: self.worker, carton: Raw(&carton) };
@@ -72,7 +72,7 @@ impl Nodes {
             };
             let mut after: Option<String> = None;
             loop {
-                let (packed, last) = self.names.lock().pack(id, after.as_deref(), PACK_BYTES, self.now())?;
+                let (packed, last) = self.names.read().pack(id, after.as_deref(), PACK_BYTES, self.now())?;
                 after = packed.last().map(|node| node.name().to_string()).or(after);
                 let nodes = postcard::to_stdvec(&packed).expect("nodes are encodable");
                 self.say(to, new, PeerOp::TakeOverNodes, Some(nodes.into())).await?;
@@ -99,24 +99,24 @@ impl Nodes {
             }
             forebay_runtime::time::sleep(AGAIN).await;
         }
-        self.names.lock().abort_handover(id);
+        self.names.write().abort_handover(id);
     }
 
     /// The commit of the root is the coordinator's: all views say who has it.
     async fn pass_root(&self, to: u64, line: &mut Line) -> NodeResult<()> {
-        self.names.lock().seal(ROOT);
+        self.names.write().seal(ROOT);
         loop {
             let pass = MemberRequest::PassRoot { from: WorkerId(self.worker), to: WorkerId(to) };
             match ask(&line.coordinator, &line.security, &mut line.connection, pass).await {
                 Ok(ControlReply::View(view)) => {
                     *self.drain.passed.lock() = Some((view.epoch, view.version));
-                    self.names.lock().commit_handover(ROOT, ROOT);
+                    self.names.write().commit_handover(ROOT, ROOT);
                     (line.follow)(view);
                     return Ok(());
                 }
                 // An answer before this one was lost: it is the other's.
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    self.names.lock().commit_handover(ROOT, ROOT);
+                    self.names.write().commit_handover(ROOT, ROOT);
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -143,7 +143,7 @@ impl Nodes {
 
     /// Where a container is that was here.
     pub(in crate::nodes) fn moved_to(&self, id: DirId) -> Option<DirId> {
-        self.names.lock().moved_to(id)
+        self.names.read().moved_to(id)
     }
 
     /// Has it done where the container is now.

@@ -56,7 +56,7 @@ impl Nodes {
     async fn drain_round(&self, line: &mut Line, unconfirmed: &mut Vec<HandedOver>) -> DrainReport {
         let mut havens = self.havens().await;
         let (tied, free): (Vec<_>, Vec<_>) = {
-            let names = self.names.lock();
+            let names = self.names.read();
             names.containers().into_iter().partition(|(id, _)| names.is_tied(*id))
         };
         let plan = plan_containers(&free, &havens);
@@ -91,7 +91,7 @@ impl Nodes {
             }
         }
         let (containers, bytes, nodes) = {
-            let names = self.names.lock();
+            let names = self.names.read();
             (names.containers(), names.bytes(), names.nodes())
         };
         // An empty root is worth nothing: the next worker makes one.
@@ -129,7 +129,7 @@ impl Nodes {
     fn root_haven(&self, havens: &[Haven], planned: u64) -> u64 {
         let view = self.cluster.view();
         let next = view.workers.iter().filter(|worker| worker.id.0 != self.worker).min_by_key(|worker| (worker.turn, worker.id));
-        let bytes = self.names.lock().containers().into_iter().find(|(id, _)| *id == ROOT).map_or(0, |(_, bytes)| bytes);
+        let bytes = self.names.read().containers().into_iter().find(|(id, _)| *id == ROOT).map_or(0, |(_, bytes)| bytes);
         let next = next.and_then(|next| havens.iter().find(|haven| haven.worker == next.id.0 && haven.names_left >= bytes));
         next.map_or(planned, |next| next.worker)
     }

@@ -110,14 +110,14 @@ impl Nodes {
 
     /// Blocks of a worker that nodes here have.
     pub(in crate::nodes) fn blocks_for(&self, worker: u64, limit: u32) -> Response {
-        let blocks = self.names.lock().some_blocks_of(worker, limit.min(BLOCKS_MAX) as usize);
+        let blocks = self.names.read().some_blocks_of(worker, limit.min(BLOCKS_MAX) as usize);
         reply(&NodeReply::BlocksOf(blocks))
     }
 
     /// Nodes here name other blocks.
     pub(in crate::nodes) fn blocks_moved(&self, moved: &[(BlockRef, BlockRef)]) -> Response {
         let wanted: HashMap<BlockRef, BlockRef> = moved.iter().copied().collect();
-        let replaced = self.names.lock().replace_blocks(&wanted);
+        let replaced = self.names.write().replace_blocks(&wanted);
         let new: Vec<BlockRef> = moved.iter().filter(|(old, _)| replaced.contains(old)).map(|(_, new)| *new).collect();
         self.claim(&new);
         reply(&NodeReply::Blocks(replaced.into_iter().collect()))

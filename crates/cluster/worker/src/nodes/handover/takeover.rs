@@ -19,7 +19,7 @@ const TOLD: usize = 16;
 impl Nodes {
     /// Room for what others give up.
     pub(in crate::nodes) fn room(&self) -> Response {
-        let names = self.names.lock().room();
+        let names = self.names.read().room();
         let used = self.blocks.bytes.load(std::sync::atomic::Ordering::Relaxed);
         let blocks = self.blocks.bytes_max.saturating_sub(used);
         reply(&NodeReply::Room { names, blocks, has_disk: self.store.has_disk() })
@@ -29,20 +29,20 @@ impl Nodes {
     pub(in crate::nodes) fn take_over(&self, source: u64, carton: &[u8]) -> NodeResult<Response> {
         self.check_takes_new()?;
         let carton = unboxed(carton).map_err(unreadable)?;
-        Ok(reply(&NodeReply::Dir(self.names.lock().begin_takeover(source, carton)?)))
+        Ok(reply(&NodeReply::Dir(self.names.write().begin_takeover(source, carton)?)))
     }
 
     /// Takes some of its nodes.
     pub(in crate::nodes) fn take_over_nodes(&self, id: DirId, nodes: &Bytes) -> NodeResult<Response> {
         let nodes: Vec<Packed> = postcard::from_bytes(nodes).map_err(unreadable)?;
-        self.names.lock().unpack(id, nodes, self.now())?;
+        self.names.write().unpack(id, nodes, self.now())?;
         Ok(reply(&NodeReply::Done))
     }
 
     /// The container is here now, and was `old` before: tells the containers in it, and has its name lead here. Whether there
     /// is such a name. May be said again.
     pub(in crate::nodes) async fn took_over(&self, id: DirId, old: DirId, parent: Option<DirId>) -> NodeResult<bool> {
-        let (inside, parent) = self.names.lock().settle_takeover(id, parent);
+        let (inside, parent) = self.names.write().settle_takeover(id, parent);
         self.came(id);
         let Some(parent) = parent else {
             // Deleted meanwhile, with its name.
@@ -86,7 +86,7 @@ impl Nodes {
     /// Takes containers over whose sources are gone: what came as a whole is here, all else never was.
     pub(in crate::nodes) async fn end_takeovers(&self) {
         let view = self.cluster.view();
-        let coming = self.names.lock().coming();
+        let coming = self.names.read().coming();
         for (id, old, source, is_whole) in coming {
             if view.workers.iter().any(|worker| worker.id.0 == source) {
                 continue;
@@ -96,7 +96,7 @@ impl Nodes {
                 tracing::info!(container = ?id, source, "container taken over from a worker that is gone");
                 self.apart.unlinked.lock().insert(id, (old, forebay_runtime::now()));
             } else {
-                self.names.lock().drop_takeover(id);
+                self.names.write().drop_takeover(id);
             }
         }
         let unlinked: Vec<_> = self.apart.unlinked.lock().iter().map(|(id, (old, since))| (*id, *old, *since)).collect();

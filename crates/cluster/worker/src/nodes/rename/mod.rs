@@ -85,19 +85,19 @@ impl Nodes {
     async fn move_out<'n>(&self, (at, name): (Reached, &str), to: (DirId, &'n str)) -> NodeResult<Option<(DirId, &'n str)>> {
         let dir = at.dir;
         let (moving, lease) = {
-            let mut names = self.reached(at)?;
+            let mut names = self.changing(at)?;
             (names.begin_move(dir, name)?, names.lease(dir, name))
         };
         let rename = self.apart.renames.lock().begin();
         let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
-            Ok(Prepared::By(worker)) => (self.names.lock().commit_move(dir, name).map(|()| None), Some(worker)),
+            Ok(Prepared::By(worker)) => (self.names.write().commit_move(dir, name).map(|()| None), Some(worker)),
             Ok(Prepared::Back(dir, name)) => (Ok(Some((dir, name))), None),
             Err((error, worker)) => (Err(error), worker),
         };
         let committed = matches!(ended, Ok(None));
         if !committed {
-            self.names.lock().abort_move(dir, name);
+            self.names.write().abort_move(dir, name);
         }
         self.apart.renames.lock().end(rename, committed);
         if let Some(worker) = worker
@@ -113,7 +113,7 @@ impl Nodes {
 
     /// A container came from this worker to this worker, the long way: its lease does so too.
     fn lease_again(&self, id: Option<DirId>, lease: Option<Duration>) {
-        let mut names = self.names.lock();
+        let mut names = self.names.write();
         let place = id.and_then(|id| names.place_of(id)).map(|(dir, name)| (dir, name.to_string()));
         if let (Some((dir, name)), Some(until)) = (place, lease) {
             // It may be gone again.
@@ -129,7 +129,7 @@ impl Nodes {
         to: (DirId, &'n str),
         inside: bool,
     ) -> NodeResult<(Step<'n>, Vec<BlockRef>)> {
-        let mut names = self.reached(from.0)?;
+        let mut names = self.changing(from.0)?;
         let from = (from.0.dir, from.1);
         let stat = names.stat(from.0, from.1)?;
         let stat = stat.ok_or_else(|| NodeError::new(NodeErrorKind::NotFound, format!("{:?}: there is no such node", from.1)))?;
@@ -209,7 +209,7 @@ impl Nodes {
         let moving: Moving = postcard::from_bytes(node)
             .map_err(|error| NodeError::new(NodeErrorKind::Invalid, format!("a node can't be read: {error}")))?;
         let target = {
-            let names = self.names.lock();
+            let names = self.names.read();
             if let Some(dir) = names.moved_to(to.0) {
                 return Ok(reply(&NodeReply::Elsewhere { dir, rest: to.1.len() as u32 }));
             }
@@ -227,14 +227,14 @@ impl Nodes {
         if let Some(id) = moving.container() {
             self.keep_out(id, dir).await?;
         }
-        self.names.lock().arrive(rename, source, dir, name, moving)?;
+        self.names.write().arrive(rename, source, dir, name, moving)?;
         Ok(reply(&NodeReply::Done))
     }
 
     /// A rename to this worker has ended.
     pub(super) fn settle(&self, rename: u128, committed: bool) {
         let (container, freed) = {
-            let mut names = self.names.lock();
+            let mut names = self.names.write();
             (names.settle(rename, committed), names.take_freed())
         };
         self.free_later(freed);

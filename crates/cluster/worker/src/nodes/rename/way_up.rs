@@ -42,9 +42,9 @@ impl Nodes {
     }
 
     async fn go_up(&self, worker: u64, from: DirId, outer: DirId) -> NodeResult<WayUp> {
-        let has_root = || self.names.lock().has(ROOT);
+        let has_root = || self.names.read().has(ROOT);
         if worker == self.worker || worker == ROOT.worker && has_root() {
-            return self.names.lock().way_up(from, outer);
+            return self.names.read().way_up(from, outer);
         }
         let op = PeerOp::WayUp { outer };
         match self.ask_nodes(worker, &PeerCall { from, path: "", op }, None).await?.reply()? {
@@ -56,7 +56,7 @@ impl Nodes {
 
     /// The same for another worker.
     pub(in crate::nodes) fn answer_way_up(&self, from: DirId, outer: DirId) -> NodeResult<Response> {
-        Ok(reply(&match self.names.lock().way_up(from, outer)? {
+        Ok(reply(&match self.names.read().way_up(from, outer)? {
             WayUp::At(dir) => NodeReply::Dir(dir),
             WayUp::Perhaps(dir) => NodeReply::Elsewhere { dir, rest: 0 },
         }))

@@ -34,7 +34,7 @@ impl Three {
             let name = format!("d{number}");
             let nodes = &first.rooms.nodes;
             nodes.create(ROOT, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
-            let dir = nodes.names.lock().elsewhere(ROOT, &name).unwrap().filter(|dir| dir.worker == source.id().0);
+            let dir = nodes.names.read().elsewhere(ROOT, &name).unwrap().filter(|dir| dir.worker == source.id().0);
             if let Some(dir) = dir {
                 source.rooms.nodes.put_value(dir.into(), "k", Value::from(b"old".to_vec())).unwrap();
                 let (source, target) = (Some(source), Some(target));
@@ -54,7 +54,7 @@ impl Three {
 
     /// Where the directory's name leads.
     fn leads_to(&self) -> DirId {
-        self.first.rooms.nodes.names.lock().elsewhere(ROOT, &self.name).unwrap().unwrap()
+        self.first.rooms.nodes.names.read().elsewhere(ROOT, &self.name).unwrap().unwrap()
     }
 
     async fn prepare(&self) -> DirId {
@@ -69,7 +69,7 @@ impl Three {
 }
 
 fn value_of(nodes: &Nodes, dir: DirId) -> Option<Vec<u8>> {
-    match nodes.names.lock().get(dir, "k") {
+    match nodes.names.read().get(dir, "k") {
         Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
         _ => None,
     }
@@ -89,10 +89,10 @@ async fn source_killed_before_it_gives_a_container_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn source_killed_while_it_copies_a_container() {
     let mut three = Three::start().await;
-    let carton = three.source().names.lock().begin_handover(three.dir).unwrap();
-    let new = three.target().names.lock().begin_takeover(three.source().worker, carton).unwrap();
+    let carton = three.source().names.write().begin_handover(three.dir).unwrap();
+    let new = three.target().names.write().begin_takeover(three.source().worker, carton).unwrap();
     drop(three.source.take());
-    until("nothing is left at the target", || !three.target().names.lock().has(new)).await;
+    until("nothing is left at the target", || !three.target().names.read().has(new)).await;
     assert_eq!(three.leads_to(), three.dir, "it is lost with the source, and says so");
 }
 
@@ -100,7 +100,7 @@ async fn source_killed_while_it_copies_a_container() {
 async fn source_killed_after_it_gave_a_container_up() {
     let mut three = Three::start().await;
     let new = three.prepare().await;
-    three.source().names.lock().commit_handover(three.dir, new);
+    three.source().names.write().commit_handover(three.dir, new);
     assert_eq!(three.put_at_source(), Err(NodeErrorKind::Moving), "not gone, but elsewhere");
     drop(three.source.take());
     until("its name leads to the target", || three.leads_to() == new).await;
@@ -131,7 +131,7 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
             }
         }
     };
-    let full = three.target().names.lock().adopt(NodeType::Directory, Default::default(), ROOT).unwrap();
+    let full = three.target().names.write().adopt(NodeType::Directory, Default::default(), ROOT).unwrap();
     fill(three.target(), full).await;
     three.source().put_value(three.dir.into(), "big", big.clone()).unwrap();
     let follow = Box::new(|_| ());
@@ -141,7 +141,7 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
     let error = nodes.hand_over(three.dir, three.target().worker, &mut line).await.err().unwrap();
     assert_eq!(error.kind, NodeErrorKind::NoSpace, "{error}");
     assert_eq!(three.put_at_source(), Ok(()));
-    assert!(three.target().names.lock().coming().is_empty());
+    assert!(three.target().names.read().coming().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -155,9 +155,9 @@ async fn the_root_is_with_one_worker_at_a_time() {
         Line { coordinator: three.bed.node.coordinator_at().clone(), security: Security::default(), connection: None, follow };
     first.put_value(ROOT.into(), "k", Value::from(b"root".to_vec())).unwrap();
     first.hand_over(ROOT, to, &mut line).await.map(drop).unwrap();
-    assert!(!first.names.lock().has(ROOT));
+    assert!(!first.names.read().has(ROOT));
     until("the other one has it", || value_of(three.source(), ROOT).is_some()).await;
     assert_eq!(value_of(three.source(), ROOT).unwrap(), b"root");
     until("all say so", || three.target().cluster.view().root().unwrap().id.0 == to).await;
-    assert!(!first.names.lock().has(ROOT), "an old view makes no new one");
+    assert!(!first.names.read().has(ROOT), "an old view makes no new one");
 }

@@ -39,7 +39,7 @@ async fn what_was_done_under_a_lease_that_ran_out_counts_when_the_worker_was_not
     assert!(futures::poll!(counts.as_mut()).is_pending(), "nobody knows yet");
     nodes.cluster.want_news();
     counts.await.unwrap();
-    assert!(matches!(nodes.names.lock().get(ROOT, "k"), Ok(Got::Inline(b"new"))));
+    assert!(matches!(nodes.names.read().get(ROOT, "k"), Ok(Got::Inline(b"new"))));
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn what_was_done_does_not_count_when_the_worker_was_lost() {
     assert_eq!(nodes.counts(life).await.unwrap_err().kind, NodeErrorKind::DataLost);
     let late = nodes.put_value(before, "k", value("late")).unwrap_err();
     assert_eq!(late.kind, NodeErrorKind::Moving, "the way there is from before");
-    assert!(!nodes.names.lock().has(ROOT), "nothing is left of it");
+    assert!(!nodes.names.read().has(ROOT), "nothing is left of it");
 }
 
 #[tokio::test]

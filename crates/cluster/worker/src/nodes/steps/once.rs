@@ -37,7 +37,7 @@ async fn was_done(connection: &Connection, number: CallNumber) -> Said {
 }
 
 fn value(nodes: &Nodes) -> String {
-    let names = nodes.names.lock();
+    let names = nodes.names.read();
     let Got::Inline(bytes) = names.get(ROOT, "k").unwrap() else { panic!("it is short") };
     String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -34,7 +34,7 @@ impl Pair {
         for number in 0.. {
             let name = format!("d{number}");
             nodes.create(ROOT, &name, directory.clone()).await.unwrap();
-            let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
+            let elsewhere = nodes.names.read().elsewhere(ROOT, &name).unwrap();
             if let Some(dir) = elsewhere {
                 nodes.put_value(ROOT.into(), "k", value("old")).unwrap();
                 let rename = nodes.apart.renames.lock().begin();
@@ -49,7 +49,7 @@ impl Pair {
         for number in 0.. {
             let name = format!("i{number}");
             self.target().create(self.dir, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
-            let inner = self.target().names.lock().elsewhere(self.dir, &name).unwrap();
+            let inner = self.target().names.read().elsewhere(self.dir, &name).unwrap();
             if let Some(inner) = inner {
                 return (name, inner);
             }
@@ -68,7 +68,7 @@ impl Pair {
     /// The first step: the target has taken it in, unseen.
     async fn prepare(&self) -> u64 {
         let nodes = self.source();
-        let moving = nodes.names.lock().begin_move(ROOT, "k").unwrap();
+        let moving = nodes.names.write().begin_move(ROOT, "k").unwrap();
         let prepared = nodes.prepare(self.rename, "k", (self.dir, "moved"), &moving).await;
         match prepared.unwrap_or_else(|(error, _)| panic!("{error}")) {
             Prepared::By(worker) => {
@@ -81,13 +81,13 @@ impl Pair {
 
     fn commit(&self) {
         let nodes = self.source();
-        nodes.names.lock().commit_move(ROOT, "k").unwrap();
+        nodes.names.write().commit_move(ROOT, "k").unwrap();
         nodes.apart.renames.lock().end(self.rename, true);
     }
 
     fn abort(&self) {
         let nodes = self.source();
-        nodes.names.lock().abort_move(ROOT, "k");
+        nodes.names.write().abort_move(ROOT, "k");
         nodes.apart.renames.lock().end(self.rename, false);
     }
 
@@ -116,7 +116,7 @@ fn value(text: &str) -> Value {
 }
 
 fn value_of(nodes: &Nodes, dir: DirId, name: &str) -> Option<Vec<u8>> {
-    match nodes.names.lock().get(dir, name) {
+    match nodes.names.read().get(dir, name) {
         Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
         _ => None,
     }
@@ -207,11 +207,11 @@ async fn a_container_on_its_way_is_not_deleted() {
     let pair = Pair::start().await;
     pair.target().put_value(pair.dir.into(), "k", value("inside")).unwrap();
     let nodes = pair.source();
-    nodes.names.lock().begin_move(ROOT, &pair.name).unwrap();
+    nodes.names.write().begin_move(ROOT, &pair.name).unwrap();
     let refused = nodes.delete(ROOT, &pair.name, true).await.unwrap_err();
     assert_eq!(refused.kind, NodeErrorKind::Retry, "{refused}");
     assert_eq!(value_of(pair.target(), pair.dir, "k").unwrap(), b"inside", "nothing was changed");
-    nodes.names.lock().abort_move(ROOT, &pair.name);
+    nodes.names.write().abort_move(ROOT, &pair.name);
     nodes.delete(ROOT, &pair.name, true).await.unwrap();
     assert_eq!(value_of(pair.target(), pair.dir, "k"), None);
 }
@@ -224,7 +224,7 @@ async fn of_two_containers_that_are_moved_into_each_other_one_stays_where_it_is(
     for number in 100.. {
         let name = format!("d{number}");
         nodes.create(ROOT, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
-        other = nodes.names.lock().elsewhere(ROOT, &name).unwrap().map(|id| (name, id));
+        other = nodes.names.read().elsewhere(ROOT, &name).unwrap().map(|id| (name, id));
         if other.is_some() {
             break;
         }
@@ -247,7 +247,7 @@ async fn of_two_containers_that_are_moved_into_each_other_one_stays_where_it_is(
     nodes.rename((ROOT.into(), a), (b_id, "in"), false).await.unwrap();
     let refused = nodes.rename((ROOT.into(), b), (a_id, "in"), false).await.unwrap_err();
     assert_eq!(refused.kind, NodeErrorKind::Invalid, "{refused}");
-    assert!(nodes.names.lock().stat(ROOT, b).unwrap().is_some());
+    assert!(nodes.names.read().stat(ROOT, b).unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -256,9 +256,9 @@ async fn a_container_keeps_its_lease_when_the_way_to_its_new_place_is_with_anoth
     let (nodes, (_, inner)) = (pair.source(), pair.inner().await);
     nodes.create(ROOT, "leased", CreateOptions::new(NodeType::Directory)).await.unwrap();
     let until = nodes.now() + Duration::from_secs(600);
-    nodes.names.lock().set_lease(ROOT, "leased", Some(until)).unwrap();
+    nodes.names.write().set_lease(ROOT, "leased", Some(until)).unwrap();
     nodes.rename((ROOT.into(), "leased"), (inner, "moved"), false).await.unwrap();
-    let names = nodes.names.lock();
+    let names = nodes.names.read();
     assert_eq!((names.lease(inner, "moved"), names.lease(ROOT, "leased")), (Some(until), None));
     assert!(names.stat(ROOT, "leased").unwrap().is_none());
 }
@@ -273,11 +273,11 @@ async fn what_is_renamed_by_a_way_that_leads_back_is_taken_in_once_or_stays_wher
     }
     let refused = nodes.rename((ROOT.into(), "c"), to, false).await.unwrap_err();
     assert_eq!(refused.kind, NodeErrorKind::Exists, "{refused}");
-    assert!(nodes.names.lock().stat(ROOT, "c").unwrap().is_some());
+    assert!(nodes.names.read().stat(ROOT, "c").unwrap().is_some());
     nodes.put_value(inner.into(), "own", value("here")).unwrap();
     for own in ["own", "c"] {
         nodes.rename((inner.into(), own), to, false).await.unwrap();
-        assert!(nodes.names.lock().stat(inner, own).unwrap().is_some());
+        assert!(nodes.names.read().stat(inner, own).unwrap().is_some());
     }
     assert_eq!(value_of(nodes, inner, "own").unwrap(), b"here");
     nodes.rename((ROOT.into(), "k"), to, false).await.unwrap();
@@ -308,7 +308,7 @@ async fn a_block_is_given_back_when_no_node_has_it_at_two_looks() {
     }
     assert!(is_there().await, "a node of another worker has it");
     // Nobody hears that this one goes.
-    pair.target().names.lock().delete(pair.dir, "b", false).unwrap();
+    pair.target().names.write().delete(pair.dir, "b", false).unwrap();
     look().await;
     assert!(is_there().await, "a node had it at the look before");
     look().await;
@@ -340,5 +340,5 @@ async fn target_killed_after_it_prepared() {
     until("the source knows that the target is gone", || pair.source().cluster.view().workers.len() == 1).await;
     let nodes = Arc::clone(pair.source());
     nodes.delete(ROOT, &pair.name, true).await.unwrap();
-    assert_eq!(nodes.names.lock().stat(ROOT, &pair.name).unwrap(), None);
+    assert_eq!(nodes.names.read().stat(ROOT, &pair.name).unwrap(), None);
 }

@@ -23,6 +23,11 @@ impl Namespace {
         });
     }
 
+    /// Whether this worker has the root, and it is not on its way: there is nothing to make.
+    pub fn has_root(&self) -> bool {
+        self.has(ROOT) && !self.coming.contains_key(&ROOT)
+    }
+
     /// Another worker has the root: what is left of it here means nothing any more. Not while it is handed over.
     pub fn drop_root(&mut self) -> Removed {
         let is_open = self.tables.get(&ROOT).is_some_and(|table| table.state == TableState::Open);

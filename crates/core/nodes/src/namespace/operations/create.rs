@@ -56,7 +56,8 @@ impl Namespace {
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
         self.whole(|names| {
             let node = match options.kind {
-                NodeType::KeyValue => Node::Small(flags, Box::default()),
+                // Where another one is, too.
+                NodeType::KeyValue => return names.insert(dir, name, Node::Small(flags, Box::default())),
                 NodeType::File => Node::File(flags, Box::new(File::new(names.number()))),
                 kind => {
                     let id = names.allocate();
@@ -64,7 +65,8 @@ impl Namespace {
                     Node::Container(flags, Box::new((kind, id)))
                 }
             };
-            names.insert(dir, name, node)
+            names.place_new(dir, name, node);
+            Ok(())
         })
     }
 
@@ -76,7 +78,8 @@ impl Namespace {
             return Err(NodeError::new(NodeErrorKind::Retry, format!("{name:?} is made below a quota by now: try again")));
         }
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
-        self.whole(|names| names.insert(dir, name, Node::Container(flags, Box::new((options.kind, id)))))
+        self.whole(|names| names.place_new(dir, name, Node::Container(flags, Box::new((options.kind, id)))));
+        Ok(())
     }
 
     /// Makes a container's nodes be here, while its name is to be made elsewhere.

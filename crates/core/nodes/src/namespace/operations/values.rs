@@ -1,6 +1,6 @@
 //! What is asked of a key-value: putting its value as a whole, and getting it.
 
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, Table};
 use crate::node::{Flags, Got, Node, Value};
 use crate::terms::{Affinity, DirId, NodeError, NodeResult, NodeType, check_name};
 
@@ -13,19 +13,23 @@ impl Namespace {
                 check_value(name, old)?;
                 Ok(self.affinity(old))
             }
-            None => {
-                check_name(name)?;
-                self.check_free(dir, name)?;
-                table.check_holds(NodeType::KeyValue)?;
-                Ok(table.affinity.clone())
-            }
+            None => self.check_new(table, dir, name),
         }
+    }
+
+    /// The same of a name that no node of the container has.
+    fn check_new(&self, table: &Table, dir: DirId, name: &str) -> NodeResult<Affinity> {
+        check_name(name)?;
+        self.check_free(dir, name)?;
+        table.check_holds(NodeType::KeyValue)?;
+        Ok(table.affinity.clone())
     }
 
     /// Puts a value: makes the key-value, or replaces its value as a whole. Returns its bytes.
     pub fn put(&mut self, dir: DirId, name: &str, value: Value) -> NodeResult<u64> {
         let len = value.len();
-        let old = self.open_table(dir)?.find(name);
+        let table = self.open_table(dir)?;
+        let old = table.find(name);
         let exists = old.is_some();
         let (flags, before) = match old {
             Some(old) => {
@@ -33,7 +37,7 @@ impl Namespace {
                 (old.flags(), old.heap_bytes())
             }
             None => {
-                let affinity = self.check_put(dir, name)?;
+                let affinity = self.check_new(table, dir, name)?;
                 (Flags::new(true, affinity.class, self.label(&affinity.location)?), 0)
             }
         };
@@ -41,13 +45,11 @@ impl Namespace {
         let node = Node::of_value(flags, value);
         let after = node.heap_bytes();
         self.check_room(if exists { after.saturating_sub(before) } else { Self::size(name, &node) })?;
-        self.whole(|names| {
-            match exists {
-                true => names.put_over(dir, name, node, (before, after)),
-                false => names.insert(dir, name, node)?,
-            }
-            Ok(len)
-        })
+        self.whole(|names| match exists {
+            true => names.put_over(dir, name, node, (before, after)),
+            false => names.place_new(dir, name, node),
+        });
+        Ok(len)
     }
 
     /// A key-value's value.

@@ -146,7 +146,8 @@ impl Namespace {
             Back::All(before) => {
                 let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
                 // Numbers that were given are not given again.
-                *self = Self { undo, freed, next: self.next, ..*before };
+                let last = self.last_number().into();
+                *self = Self { undo, freed, last, ..*before };
             }
         }
     }

@@ -1,4 +1,7 @@
-//! Bar of names over TCP: times of lookup, create and delete, and lookups a second, against fixed limits.
+//! Bar of names over TCP: times of lookup, create and delete, and lookups a second, against fixed limits. `threads` has what several threads come to
+//! without TCP.
+
+pub mod threads;
 
 use forebay_client::{CreateOptions, NodeType};
 
