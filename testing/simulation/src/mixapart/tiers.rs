@@ -1,0 +1,411 @@
+//! The tiers of one worker, as counts: what is taken out next, and what is held, is decided as in the block store and the worker.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use forebay_eviction::{Claims, HELD_MAX, HeldFor, S3Fifo, Uses, Verdict, fingerprint};
+use forebay_types::{OperationId, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, SegmentId};
+
+use crate::workload::Micros;
+
+/// A segment and one of its blocks.
+type Block = (u64, u32);
+
+/// A pin of a block: it lives as long as a claim.
+type Pin = Rc<()>;
+
+/// Memory and disk of a worker; each segment is as long as a task's input.
+pub(super) struct Tiers {
+    dram: Tier,
+    disk: Tier,
+    segments: BTreeMap<u64, Held>,
+    claims: Claims<Pin, (), Micros>,
+    /// Of a segment.
+    pages: u32,
+    /// What has left both tiers and was not asked for yet by [`Self::gone`].
+    gone: Vec<Block>,
+    pub counts: Counts,
+}
+
+/// Blocks that came and went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Brought ahead of the tasks that read them.
+    pub ahead: u64,
+    /// Of these, gone before one of them did.
+    pub unread: u64,
+    /// Gone from both tiers.
+    pub evicted: u64,
+    /// Came without finding any room: whoever waits for them reads them all the same.
+    pub passed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Dram,
+    Disk,
+}
+
+/// One tier's books, in pages.
+#[derive(Default)]
+struct Tier {
+    capacity: u64,
+    used: u64,
+    policy: S3Fifo<Block>,
+}
+
+/// What is there of a segment: a bit a block.
+#[derive(Default)]
+struct Held {
+    dram: TierCopy,
+    disk: TierCopy,
+    /// Read since it came into memory.
+    read: u64,
+    /// Brought ahead and not read yet.
+    ahead: u64,
+    /// Transfers that are on their way: nothing of it is taken out meanwhile.
+    coming: u32,
+    pins: BTreeMap<u32, Pin>,
+}
+
+#[derive(Default)]
+struct TierCopy {
+    present: u64,
+    uses: Uses,
+}
+
+impl Held {
+    fn copy(&mut self, kind: Kind) -> &mut TierCopy {
+        match kind {
+            Kind::Dram => &mut self.dram,
+            Kind::Disk => &mut self.disk,
+        }
+    }
+
+    fn present(&self) -> u64 {
+        self.dram.present | self.disk.present
+    }
+
+    fn is_pinned(&self, block: u32) -> bool {
+        self.coming > 0 || self.pins.get(&block).is_some_and(|pin| Rc::strong_count(pin) > 1)
+    }
+}
+
+impl Tiers {
+    /// Empty tiers of so many bytes, for segments of so many pages.
+    pub(super) fn new(dram_bytes: u64, disk_bytes: u64, pages: u32) -> Self {
+        let tier = |bytes: u64| Tier { capacity: bytes / PAGE_BYTES, ..Tier::default() };
+        Self {
+            dram: tier(dram_bytes),
+            disk: tier(disk_bytes),
+            segments: BTreeMap::new(),
+            claims: Claims::new(dram_bytes),
+            pages,
+            gone: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether all of a segment is in one tier or the other.
+    pub(super) fn has(&self, segment: u64) -> bool {
+        self.segments.get(&segment).is_some_and(|held| held.present() == self.all())
+    }
+
+    /// Bytes of a segment that are on disk only.
+    pub(super) fn on_disk_bytes(&self, segment: u64) -> u64 {
+        self.segments.get(&segment).map_or(0, |held| self.bytes(held.disk.present & !held.dram.present))
+    }
+
+    /// A transfer of a segment begins: what is missing of it, in bytes. Until it [`arrives`](Self::arrive) what is there stays.
+    pub(super) fn begin(&mut self, segment: u64) -> u64 {
+        let held = self.segments.entry(segment).or_default();
+        held.coming += 1;
+        let missing = !held.present();
+        self.bytes(missing & self.all())
+    }
+
+    /// A transfer has ended: its blocks come into memory as far as there is room, for a task that waits or ahead of one of an operation, for
+    /// which they are held then.
+    pub(super) fn arrive(&mut self, segment: u64, ahead_for: Option<OperationId>, now: Micros) {
+        for block in 0..self.blocks() {
+            let was_there = self.segments.get(&segment).is_some_and(|held| held.present() >> block & 1 == 1);
+            let came = self.put(segment, block) || (ahead_for.is_none() && self.claims.give_way() && self.put(segment, block));
+            self.counts.passed += u64::from(!came);
+            let Some(operation) = ahead_for.filter(|_| came) else { continue };
+            if !was_there {
+                self.counts.ahead += 1;
+                self.segments.entry(segment).or_default().ahead |= 1 << block;
+            }
+            let until = now.saturating_add(HELD_MAX.as_micros() as Micros);
+            let held_for = HeldFor { operation, by: (), until };
+            let run = self.run(block);
+            let Self { claims, segments, .. } = self;
+            claims.claim(held_for, SegmentId(segment.into()), run, &mut |segment, run| pin(segments, segment, run));
+        }
+        let held = self.segments.entry(segment).or_default();
+        assert!(held.coming > 0, "what has arrived was on its way");
+        held.coming -= 1;
+    }
+
+    /// An operation reads all of a segment, what is on disk only by way of memory.
+    pub(super) fn read(&mut self, segment: u64, operation: OperationId) {
+        for block in 0..self.blocks() {
+            let is_on_disk = self.segments.get(&segment).is_some_and(|held| held.disk.present >> block & 1 == 1);
+            if is_on_disk && !self.put(segment, block) && self.claims.give_way() {
+                self.put(segment, block);
+            }
+        }
+        let all = PageRun::new(0, self.pages);
+        let Some(held) = self.segments.get_mut(&segment) else { return };
+        let again = held.read & held.dram.present;
+        held.dram.uses.add(again);
+        held.disk.uses.add(again);
+        held.read |= held.dram.present;
+        held.ahead = 0;
+        let Self { claims, segments, .. } = self;
+        claims.read(operation, SegmentId(segment.into()), all, &mut |segment, run| pin(segments, segment, run));
+    }
+
+    /// An operation reads nothing any more, and the time of claims passes.
+    pub(super) fn ended(&mut self, operation: OperationId, now: Micros) {
+        if self.claims.bytes() > 0 {
+            let Self { claims, segments, .. } = self;
+            claims.tidy(now, &mut |segment, run| pin(segments, segment, run));
+            claims.ended(operation, &mut |segment, run| pin(segments, segment, run));
+        }
+    }
+
+    /// What has left both tiers since this was last asked.
+    pub(super) fn gone(&mut self) -> Vec<(SegmentId, PageRun)> {
+        let gone = std::mem::take(&mut self.gone);
+        gone.into_iter().map(|(segment, block)| (SegmentId(segment.into()), self.run(block))).collect()
+    }
+
+    /// A block comes into memory, and from there to the disk that is behind it; false where memory has no room.
+    fn put(&mut self, segment: u64, block: u32) -> bool {
+        if self.is_in(Kind::Dram, segment, block) {
+            return true;
+        }
+        if !self.admit(Kind::Dram, segment, block) {
+            return false;
+        }
+        if !self.is_in(Kind::Disk, segment, block) {
+            // Where the disk has no room it stays in memory only.
+            self.admit(Kind::Disk, segment, block);
+        }
+        true
+    }
+
+    fn is_in(&self, kind: Kind, segment: u64, block: u32) -> bool {
+        let present = |held: &Held| match kind {
+            Kind::Dram => held.dram.present,
+            Kind::Disk => held.disk.present,
+        };
+        self.segments.get(&segment).is_some_and(|held| present(held) >> block & 1 == 1)
+    }
+
+    /// Makes room and takes a block in; false where all else is held.
+    fn admit(&mut self, kind: Kind, segment: u64, block: u32) -> bool {
+        let pages = u64::from(self.run(block).len);
+        while !self.tier(kind).has_room(pages) {
+            if !self.evict(kind) {
+                return false;
+            }
+        }
+        let tier = self.tier(kind);
+        tier.used += pages;
+        tier.policy.admit((segment, block), fingerprint(SegmentId(segment.into()), block));
+        let held = self.segments.entry(segment).or_default();
+        let copy = held.copy(kind);
+        assert!(copy.present >> block & 1 == 0, "a block comes into a tier that it is not in");
+        copy.present |= 1 << block;
+        true
+    }
+
+    /// Takes out the block that the policy names; false where none may go.
+    fn evict(&mut self, kind: Kind) -> bool {
+        let Self { dram, disk, segments, gone, counts, .. } = self;
+        let tier = match kind {
+            Kind::Dram => dram,
+            Kind::Disk => disk,
+        };
+        let mut taken = None;
+        let found = tier.policy.evict(&mut |block| {
+            let verdict = judge(kind, segments, block);
+            if matches!(verdict, Verdict::Taken(_)) {
+                taken = Some(block);
+            }
+            verdict
+        });
+        let Some((segment, block)) = taken else { return false };
+        assert!(found, "what is taken is told");
+        let held = segments.get_mut(&segment).expect("a block that was there is of a segment that is known");
+        if held.present() >> block & 1 == 0 {
+            counts.evicted += 1;
+            counts.unread += held.ahead >> block & 1;
+            held.ahead &= !(1 << block);
+            gone.push((segment, block));
+        }
+        if held.present() == 0 && held.coming == 0 {
+            segments.remove(&segment);
+        }
+        let pages = u64::from(self.run(block).len);
+        let tier = self.tier(kind);
+        assert!(tier.used >= pages, "{pages} pages given back of {}", tier.used);
+        tier.used -= pages;
+        true
+    }
+
+    fn tier(&mut self, kind: Kind) -> &mut Tier {
+        match kind {
+            Kind::Dram => &mut self.dram,
+            Kind::Disk => &mut self.disk,
+        }
+    }
+
+    fn blocks(&self) -> u32 {
+        self.pages.div_ceil(PAGES_PER_BLOCK)
+    }
+
+    /// A bit for each block that a segment has.
+    fn all(&self) -> u64 {
+        u64::MAX >> (64 - self.blocks())
+    }
+
+    fn run(&self, block: u32) -> PageRun {
+        PageRun::new(block * PAGES_PER_BLOCK, ((block + 1) * PAGES_PER_BLOCK).min(self.pages))
+    }
+
+    fn bytes(&self, blocks: u64) -> u64 {
+        (0..self.blocks()).filter(|block| blocks >> block & 1 == 1).map(|block| u64::from(self.run(block).len) * PAGE_BYTES).sum()
+    }
+}
+
+impl Tier {
+    fn has_room(&self, pages: u64) -> bool {
+        self.used + pages <= self.capacity
+    }
+}
+
+/// What there is to say of a block that the policy considers; one that may go is out of the tier.
+fn judge(kind: Kind, segments: &mut BTreeMap<u64, Held>, (segment, block): Block) -> Verdict {
+    let Some(held) = segments.get_mut(&segment) else { return Verdict::Gone };
+    let is_pinned = held.is_pinned(block);
+    let copy = held.copy(kind);
+    if copy.present >> block & 1 == 0 {
+        return Verdict::Gone;
+    }
+    if is_pinned {
+        return Verdict::Held;
+    }
+    if copy.uses.take(block) {
+        return Verdict::Used;
+    }
+    copy.present &= !(1 << block);
+    copy.uses.clear(block);
+    if kind == Kind::Dram {
+        held.read &= !(1 << block);
+    }
+    Verdict::Taken(fingerprint(SegmentId(segment.into()), block))
+}
+
+/// A pin of a block that is in memory.
+fn pin(segments: &mut BTreeMap<u64, Held>, segment: SegmentId, run: PageRun) -> Option<Pin> {
+    let held = segments.get_mut(&(segment.0 as u64))?;
+    let block = run.start / PAGES_PER_BLOCK;
+    (held.dram.present >> block & 1 == 1).then(|| Rc::clone(held.pins.entry(block).or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    const OPERATION: OperationId = OperationId(7);
+
+    /// Tiers for segments of four blocks.
+    fn tiers(dram: u64, disk: u64) -> Tiers {
+        Tiers::new(dram * MIB, disk * MIB, 4 * PAGES_PER_BLOCK)
+    }
+
+    fn bring(tiers: &mut Tiers, segment: u64, ahead_for: Option<OperationId>) -> u64 {
+        let missing = tiers.begin(segment);
+        tiers.arrive(segment, ahead_for, 0);
+        missing
+    }
+
+    #[test]
+    fn nothing_goes_while_all_of_it_fits() {
+        let mut tiers = tiers(16, 0);
+        for _ in 0..3 {
+            (0..4).for_each(|segment| {
+                bring(&mut tiers, segment, None);
+            });
+        }
+        assert!((0..4).all(|segment| tiers.has(segment)) && tiers.gone().is_empty());
+        assert_eq!((tiers.counts, tiers.begin(3)), (Counts::default(), 0));
+    }
+
+    #[test]
+    fn what_comes_beyond_the_size_takes_others_out() {
+        let mut tiers = tiers(16, 0);
+        (0..5).for_each(|segment| assert_eq!(bring(&mut tiers, segment, None), 4 * MIB));
+        assert!(tiers.has(4) && !tiers.has(0), "the one that came first, and was not read, goes");
+        assert_eq!((tiers.counts.evicted, tiers.gone().len(), tiers.begin(0)), (4, 4, 4 * MIB));
+    }
+
+    #[test]
+    fn what_is_brought_ahead_stays_until_it_is_read() {
+        let mut tiers = tiers(16, 0);
+        bring(&mut tiers, 0, Some(OPERATION));
+        (1..9).for_each(|segment| {
+            bring(&mut tiers, segment, None);
+        });
+        assert!(tiers.has(0));
+        assert_eq!((tiers.counts.ahead, tiers.counts.unread), (4, 0));
+        tiers.read(0, OPERATION);
+        (11..19).for_each(|segment| {
+            bring(&mut tiers, segment, None);
+        });
+        assert!(!tiers.has(0), "as all else from then on");
+        assert_eq!(tiers.counts.unread, 0);
+    }
+
+    #[test]
+    fn what_is_brought_ahead_beyond_the_share_of_claims_can_go_unread_and_is_counted() {
+        let mut tiers = tiers(16, 0);
+        (0..6).for_each(|segment| {
+            bring(&mut tiers, segment, Some(OPERATION));
+        });
+        assert_eq!((tiers.counts.ahead, tiers.counts.unread, tiers.counts.evicted), (24, 8, 8));
+        tiers.ended(OPERATION, 0);
+        (10..14).for_each(|segment| {
+            bring(&mut tiers, segment, None);
+        });
+        assert_eq!(tiers.counts.unread, 24, "who does not read any more holds nothing");
+    }
+
+    #[test]
+    fn what_left_memory_is_on_disk() {
+        let mut tiers = tiers(16, 32);
+        (0..8).for_each(|segment| {
+            bring(&mut tiers, segment, None);
+        });
+        assert!((0..8).all(|segment| tiers.has(segment)) && tiers.gone().is_empty());
+        assert_eq!((tiers.on_disk_bytes(0), tiers.on_disk_bytes(7)), (4 * MIB, 0));
+        bring(&mut tiers, 8, None);
+        assert_eq!((tiers.counts.evicted, tiers.gone().len()), (4, 4), "the disk is full too");
+        assert_eq!((tiers.has(0), tiers.on_disk_bytes(1)), (false, 4 * MIB));
+        tiers.read(1, OPERATION);
+        assert_eq!(tiers.on_disk_bytes(1), 0, "read by way of memory");
+    }
+
+    #[test]
+    fn readers_come_before_what_is_held() {
+        let mut tiers = tiers(4, 0);
+        bring(&mut tiers, 0, Some(OPERATION));
+        assert!(tiers.has(0));
+        bring(&mut tiers, 1, None);
+        assert_eq!((tiers.has(0), tiers.has(1), tiers.counts.passed), (false, true, 0));
+    }
+}
