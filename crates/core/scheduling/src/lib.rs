@@ -19,7 +19,7 @@ pub use copies::{CopyRules, Pace, Runs, late};
 pub use jobs::{
     Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
 };
-pub use rate::{IoRates, sustained_tasks};
+pub use rate::{IO_RATE, IoRates, sustained_tasks};
 pub use share::{Ahead, Need, share_bound_by_need};
 pub use together::together;
 pub use window::{PlannedRange, UNIT_BYTES_MAX, Window};

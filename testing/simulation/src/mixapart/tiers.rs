@@ -40,6 +40,28 @@ pub(super) struct Counts {
     pub passed: u64,
 }
 
+impl Counts {
+    /// Both together.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            ahead: self.ahead + other.ahead,
+            unread: self.unread + other.unread,
+            evicted: self.evicted + other.evicted,
+            passed: self.passed + other.passed,
+        }
+    }
+
+    /// What was counted since an earlier time.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            ahead: self.ahead - before.ahead,
+            unread: self.unread - before.unread,
+            evicted: self.evicted - before.evicted,
+            passed: self.passed - before.passed,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Dram,
@@ -314,98 +336,4 @@ fn pin(segments: &mut BTreeMap<u64, Held>, segment: SegmentId, run: PageRun) -> 
     let held = segments.get_mut(&(segment.0 as u64))?;
     let block = run.start / PAGES_PER_BLOCK;
     (held.dram.present >> block & 1 == 1).then(|| Rc::clone(held.pins.entry(block).or_default()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MIB: u64 = 1 << 20;
-    const OPERATION: OperationId = OperationId(7);
-
-    /// Tiers for segments of four blocks.
-    fn tiers(dram: u64, disk: u64) -> Tiers {
-        Tiers::new(dram * MIB, disk * MIB, 4 * PAGES_PER_BLOCK)
-    }
-
-    fn bring(tiers: &mut Tiers, segment: u64, ahead_for: Option<OperationId>) -> u64 {
-        let missing = tiers.begin(segment);
-        tiers.arrive(segment, ahead_for, 0);
-        missing
-    }
-
-    #[test]
-    fn nothing_goes_while_all_of_it_fits() {
-        let mut tiers = tiers(16, 0);
-        for _ in 0..3 {
-            (0..4).for_each(|segment| {
-                bring(&mut tiers, segment, None);
-            });
-        }
-        assert!((0..4).all(|segment| tiers.has(segment)) && tiers.gone().is_empty());
-        assert_eq!((tiers.counts, tiers.begin(3)), (Counts::default(), 0));
-    }
-
-    #[test]
-    fn what_comes_beyond_the_size_takes_others_out() {
-        let mut tiers = tiers(16, 0);
-        (0..5).for_each(|segment| assert_eq!(bring(&mut tiers, segment, None), 4 * MIB));
-        assert!(tiers.has(4) && !tiers.has(0), "the one that came first, and was not read, goes");
-        assert_eq!((tiers.counts.evicted, tiers.gone().len(), tiers.begin(0)), (4, 4, 4 * MIB));
-    }
-
-    #[test]
-    fn what_is_brought_ahead_stays_until_it_is_read() {
-        let mut tiers = tiers(16, 0);
-        bring(&mut tiers, 0, Some(OPERATION));
-        (1..9).for_each(|segment| {
-            bring(&mut tiers, segment, None);
-        });
-        assert!(tiers.has(0));
-        assert_eq!((tiers.counts.ahead, tiers.counts.unread), (4, 0));
-        tiers.read(0, OPERATION);
-        (11..19).for_each(|segment| {
-            bring(&mut tiers, segment, None);
-        });
-        assert!(!tiers.has(0), "as all else from then on");
-        assert_eq!(tiers.counts.unread, 0);
-    }
-
-    #[test]
-    fn what_is_brought_ahead_beyond_the_share_of_claims_can_go_unread_and_is_counted() {
-        let mut tiers = tiers(16, 0);
-        (0..6).for_each(|segment| {
-            bring(&mut tiers, segment, Some(OPERATION));
-        });
-        assert_eq!((tiers.counts.ahead, tiers.counts.unread, tiers.counts.evicted), (24, 8, 8));
-        tiers.ended(OPERATION, 0);
-        (10..14).for_each(|segment| {
-            bring(&mut tiers, segment, None);
-        });
-        assert_eq!(tiers.counts.unread, 24, "who does not read any more holds nothing");
-    }
-
-    #[test]
-    fn what_left_memory_is_on_disk() {
-        let mut tiers = tiers(16, 32);
-        (0..8).for_each(|segment| {
-            bring(&mut tiers, segment, None);
-        });
-        assert!((0..8).all(|segment| tiers.has(segment)) && tiers.gone().is_empty());
-        assert_eq!((tiers.on_disk_bytes(0), tiers.on_disk_bytes(7)), (4 * MIB, 0));
-        bring(&mut tiers, 8, None);
-        assert_eq!((tiers.counts.evicted, tiers.gone().len()), (4, 4), "the disk is full too");
-        assert_eq!((tiers.has(0), tiers.on_disk_bytes(1)), (false, 4 * MIB));
-        tiers.read(1, OPERATION);
-        assert_eq!(tiers.on_disk_bytes(1), 0, "read by way of memory");
-    }
-
-    #[test]
-    fn readers_come_before_what_is_held() {
-        let mut tiers = tiers(4, 0);
-        bring(&mut tiers, 0, Some(OPERATION));
-        assert!(tiers.has(0));
-        bring(&mut tiers, 1, None);
-        assert_eq!((tiers.has(0), tiers.has(1), tiers.counts.passed), (false, true, 0));
-    }
 }
