@@ -44,7 +44,9 @@ impl Claims {
 
     /// Somebody else than all before.
     pub(crate) fn bringer(&self) -> Bringer {
-        Bringer(self.bringers.fetch_add(1, Relaxed))
+        let number = self.bringers.fetch_add(1, Relaxed);
+        assert!(number < u64::MAX, "the last number is nobody's");
+        Bringer(number)
     }
 
     /// Bytes that are held now.
