@@ -5,6 +5,7 @@ use forebay_types::{OperationId, PAGES_PER_BLOCK};
 use super::bars::crossing_at;
 use super::tiers::{Counts, Tiers};
 use super::{MixApartJob, MixApartSettings, mixapart, mixapart_batch, sustained};
+use crate::random::Random;
 
 /// Figure 1's cluster at a tenth: 20 s tasks of 64 MB, 80 % of it cached, behind 1 Gbit/s.
 fn tenth() -> MixApartSettings {
@@ -177,4 +178,33 @@ fn readers_come_before_what_is_held() {
     assert!(tiers.has(0));
     bring(&mut tiers, 1, None);
     assert_eq!((tiers.has(0), tiers.has(1), tiers.counts.passed), (false, true, 0));
+}
+
+#[test]
+fn whatever_comes_the_books_are_those_of_what_is_there() {
+    for seed in 1..=20 {
+        let mut random = Random::new(seed, 0);
+        let mut tiers = tiers(8 + random.below(16) as u64, random.below(32) as u64);
+        let mut coming = Vec::new();
+        for now in 0..500 {
+            let (segment, operation) = (random.below(12) as u64, OperationId(random.below(4) as u64));
+            match random.below(4) {
+                0 => {
+                    tiers.begin(segment);
+                    coming.push((segment, (random.below(2) == 0).then_some(operation)));
+                }
+                1 => {
+                    if let Some((segment, ahead_for)) = coming.pop() {
+                        tiers.arrive(segment, ahead_for, now);
+                    }
+                }
+                2 => tiers.read(segment, operation),
+                _ => tiers.ended(operation, now),
+            }
+            tiers.check();
+        }
+        let counts = tiers.counts;
+        assert!(counts.unread <= counts.ahead && counts.unread <= counts.evicted, "seed {seed}: {counts:?}");
+        assert_eq!(tiers.gone().len() as u64, counts.evicted, "seed {seed}");
+    }
 }

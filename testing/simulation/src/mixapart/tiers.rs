@@ -203,6 +203,15 @@ impl Tiers {
         gone.into_iter().map(|(segment, block)| (SegmentId(segment.into()), self.run(block))).collect()
     }
 
+    /// What is counted is there, and fits.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let bytes = |present: fn(&Held) -> u64| self.segments.values().map(|held| self.bytes(present(held))).sum::<u64>();
+        let (dram, disk) = (bytes(|held| held.dram.present), bytes(|held| held.disk.present));
+        assert_eq!((self.dram.used * PAGE_BYTES, self.disk.used * PAGE_BYTES), (dram, disk));
+        assert!(self.dram.used <= self.dram.capacity && self.disk.used <= self.disk.capacity);
+    }
+
     /// A block comes into memory, and from there to the disk that is behind it; false where memory has no room.
     fn put(&mut self, segment: u64, block: u32) -> bool {
         if self.is_in(Kind::Dram, segment, block) {
