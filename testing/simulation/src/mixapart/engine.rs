@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forebay_scheduling::{
-    Assignment, BlockRange, IoRates, JobId, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec,
+    Assignment, BlockRange, IoRates, JobId, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, room_bytes,
 };
 use forebay_types::{MountId, OperationId, PageRun, SegmentId, WorkerId};
 
@@ -94,9 +94,9 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             in_flight_bytes: (settings.bandwidth_bytes_per_sec as u64).max(2 * settings.task_bytes),
             ..ScheduleSettings::default()
         });
-        let room_bytes = settings.worker_bytes().map_or(u64::MAX / 2, |(dram, _)| dram);
+        let room = settings.worker_bytes().map_or(u64::MAX / 2, |(dram, _)| room_bytes(dram));
         for worker in 0..u64::from(settings.workers) {
-            schedule.worker_joined(WorkerId(worker), settings.slots, room_bytes);
+            schedule.worker_joined(WorkerId(worker), settings.slots, room);
         }
         Self {
             settings,
