@@ -1,9 +1,11 @@
 //! MixApart's example, where tasks run, rates that are learned, and tiers that are too small.
 
+use std::collections::HashSet;
+
 use forebay_types::{OperationId, PAGES_PER_BLOCK};
 
 use super::bars::crossing_at;
-use super::tiers::{Counts, Tiers};
+use super::tiers::{Counts, Tiers, remembered_by};
 use super::{MixApartJob, MixApartSettings, mixapart, mixapart_batch, sustained};
 use crate::random::Random;
 
@@ -154,6 +156,12 @@ fn what_is_brought_ahead_beyond_the_share_of_claims_can_go_unread_and_is_counted
         bring(&mut tiers, segment, None);
     });
     assert_eq!(tiers.counts.unread, 24, "who does not read any more holds nothing");
+}
+
+#[test]
+fn no_segment_is_remembered_for_another_one() {
+    let blocks = (0..100).flat_map(|segment| (0..16).map(move |block| remembered_by((segment, block))));
+    assert_eq!(blocks.collect::<HashSet<u32>>().len(), 1600);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use forebay_eviction::{Claims, HELD_MAX, HeldFor, S3Fifo, Uses, Verdict, fingerprint};
-use forebay_types::{OperationId, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, SegmentId};
+use forebay_types::{OperationId, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, SegmentId, mix64};
 
 use crate::workload::Micros;
 
@@ -245,7 +245,7 @@ impl Tiers {
         }
         let tier = self.tier(kind);
         tier.used += pages;
-        tier.policy.admit((segment, block), fingerprint(SegmentId(segment.into()), block));
+        tier.policy.admit((segment, block), remembered_by((segment, block)));
         let held = self.segments.entry(segment).or_default();
         let copy = held.copy(kind);
         assert!(copy.present >> block & 1 == 0, "a block comes into a tier that it is not in");
@@ -337,7 +337,13 @@ fn judge(kind: Kind, segments: &mut BTreeMap<u64, Held>, (segment, block): Block
     if kind == Kind::Dram {
         held.read &= !(1 << block);
     }
-    Verdict::Taken(fingerprint(SegmentId(segment.into()), block))
+    Verdict::Taken(remembered_by((segment, block)))
+}
+
+/// What the policy remembers a block by: ids of segments are hashes where they are live, and small numbers, which share what a fingerprint
+/// takes of them, here.
+pub(super) fn remembered_by((segment, block): Block) -> u32 {
+    fingerprint(SegmentId(mix64(segment).into()), block)
 }
 
 /// A pin of a block that is in memory.

@@ -87,7 +87,9 @@ const ROOM: (u64, u64) = (3, 4);
 
 /// The room for what is brought ahead in a DRAM tier of so many bytes.
 pub fn room_bytes(dram_bytes: u64) -> u64 {
-    dram_bytes / ROOM.1 * ROOM.0
+    let room = dram_bytes / ROOM.1 * ROOM.0;
+    assert!(room <= dram_bytes, "no more is brought ahead than a tier takes");
+    room
 }
 
 /// Where a transfer reads.
