@@ -135,7 +135,7 @@ tsan:
 
 # Not tried: it wants the component `miri` (`rustup component add --toolchain nightly miri rust-src`), which the project has had
 # nowhere yet. Of core/, what calls no C: forebay-shard sorts suffixes by libsais. A few cases of each property, since it is slow.
-MIRI = -p forebay-types -p forebay-placement -p forebay-navigation -p forebay-scheduling -p forebay-nodes -p forebay-protocol \
+MIRI = -p forebay-types -p forebay-placement -p forebay-navigation -p forebay-scheduling -p forebay-eviction -p forebay-nodes -p forebay-protocol \
 	-p forebay-rights -p forebay-table
 miri:
 	@rustup run nightly cargo miri --version >/dev/null 2>&1 || { echo "make miri wants the interpreter: rustup component add --toolchain nightly miri rust-src" >&2; exit 1; }

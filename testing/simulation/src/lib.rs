@@ -28,7 +28,7 @@ pub use metrics::Outcome;
 pub use mixapart::{
     FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartReplay, MixApartRow,
     MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv,
-    mixapart_figures, mixapart_jobs, mixapart_replays, mixapart_rows, sustained,
+    mixapart_figures, mixapart_jobs, mixapart_replays, mixapart_rows, mixapart_tier_rows, sustained,
 };
 pub use program::program;
 pub use run::{Fact, Observer, Unobserved};

@@ -56,6 +56,21 @@ fn a_simulation_is_a_function_of_its_flags() {
 }
 
 #[test]
+fn tiers_that_are_too_small_evict_and_it_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let set = ["--working-set", "2GB", "--workers", "4", "--tier", "4,0.6", "--data-scheduler", "on", "--bandwidth", "1Gbit"];
+    let small = ["simulate", "mixapart", "--slots", "2", "--job-tasks", "10", "--duration", "30m"];
+    let run = |flags: &[&str]| forebay_in(home.path(), &[&small[..], &set[..], flags].concat()).ok();
+    let rows = run(&["--json", "--csv", "tiers.csv"]).json();
+    let evicted = |at: usize| rows[at]["evicted"].as_u64().unwrap();
+    assert_eq!((rows.len(), &rows[0]["tier"], evicted(0)), (2, &4.0_f64.into(), 0));
+    assert!(evicted(1) > 0 && rows[0]["rate_off"].as_f64().unwrap() < 0.01, "{rows:?}");
+    assert!(std::fs::read_to_string(home.path().join("tiers.csv")).unwrap().starts_with("reuse,tier,"));
+    let shown = run(&["--disk-tier", "4"]);
+    assert!(shown.text().contains("unread when evicted"), "{}", shown.text());
+}
+
+#[test]
 fn simulations_of_nothing_are_wrong_usage() {
     let home = tempfile::tempdir().unwrap();
     for (flags, words) in [
@@ -64,6 +79,8 @@ fn simulations_of_nothing_are_wrong_usage() {
         (["--task", "0s"], "1ms at least"),
         (["--task-bytes", "1GiB"], "64MiB or less"),
         (["--task", "10m"], "longer --duration"),
+        (["--spread", "1"], "from 0 to below 1"),
+        (["--working-set", "1GB"], "use fewer --workers"),
     ] {
         forebay_in(home.path(), &[&["simulate", "mixapart"], &flags[..]].concat()).fails(2, &[words]);
     }

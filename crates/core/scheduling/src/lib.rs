@@ -17,9 +17,9 @@ mod window;
 
 pub use copies::{CopyRules, Pace, Runs, late};
 pub use jobs::{
-    Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
+    Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer, room_bytes,
 };
-pub use rate::{IoRates, sustained_tasks};
+pub use rate::{IO_RATE, IoRates, sustained_tasks};
 pub use share::{Ahead, Need, share_bound_by_need};
 pub use together::together;
 pub use window::{PlannedRange, UNIT_BYTES_MAX, Window};

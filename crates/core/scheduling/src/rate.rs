@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// Weight of a finished task beside what is known of its kind: about the last twenty tasks count.
 const WEIGHT: f64 = 0.1;
+/// What a task is taken to read a second before one of its kind was seen, in bytes.
+pub const IO_RATE: u64 = 64 << 20;
 /// Kinds remembered; the one that was heard of longest ago goes first.
 const KINDS_MAX: usize = 4_096;
 
@@ -31,6 +33,13 @@ pub struct IoRates {
 struct Kind {
     bytes_per_sec: f64,
     last: u64,
+}
+
+impl Default for IoRates {
+    /// Nothing known: every kind is taken to read at [`IO_RATE`].
+    fn default() -> Self {
+        Self::new(IO_RATE)
+    }
 }
 
 impl IoRates {

@@ -324,7 +324,7 @@ fn held(entry: &Segment) -> Held {
 fn regret(tier: &Tier) -> Regret {
     let policy = tier.policy.lock();
     let remembered_bytes = policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK);
-    Regret { returned: policy.returned, remembered_bytes }
+    Regret { returned: policy.returned(), remembered_bytes }
 }
 
 fn tier_usage(tier: &Tier) -> TierUsage {

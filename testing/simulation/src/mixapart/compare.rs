@@ -12,6 +12,8 @@ use super::{MixApartOutcome, MixApartSettings, mixapart};
 pub struct MixApartRow {
     /// Share of the tasks whose input was cached when their job arrived.
     pub reuse: f64,
+    /// Size of all workers' memory, as a share of the working set; none where it has no bounds.
+    pub tier: Option<f64>,
     /// Whether input was brought ahead of the tasks.
     pub data_scheduler: bool,
     /// Tasks that would run at once, on average, if their input were always there.
@@ -28,19 +30,37 @@ pub fn mixapart_rows(settings: &MixApartSettings, reuse: &[f64], ways: &[bool], 
         let settings = MixApartSettings { reuse, brings_ahead, ..settings.clone() };
         let settings = MixApartSettings { offered_tasks: load * settings.sustained_tasks(), ..settings };
         let offered_tasks = settings.offered_tasks;
-        MixApartRow { reuse, data_scheduler: brings_ahead, offered_tasks, outcome: mixapart(&settings) }
+        MixApartRow { reuse, tier: None, data_scheduler: brings_ahead, offered_tasks, outcome: mixapart(&settings) }
+    })
+    .collect()
+}
+
+/// The same over a working set, a run for each size of the workers' memory and each way, under `load` of what slots and bandwidth sustain
+/// with nothing cached.
+pub fn mixapart_tier_rows(settings: &MixApartSettings, tiers: &[f64], ways: &[bool], load: f64) -> Vec<MixApartRow> {
+    let offered_tasks = load * MixApartSettings { reuse: 0.0, ..settings.clone() }.sustained_tasks();
+    let runs = tiers.iter().flat_map(|tier| ways.iter().map(|way| (*tier, *way)));
+    runs.map(|(tier, brings_ahead)| {
+        let outcome = mixapart(&MixApartSettings { tier, brings_ahead, offered_tasks, ..settings.clone() });
+        MixApartRow { reuse: outcome.cached, tier: Some(tier), data_scheduler: brings_ahead, offered_tasks, outcome }
     })
     .collect()
 }
 
 /// The rows with a line of titles.
 pub fn mixapart_csv(rows: &[MixApartRow]) -> String {
-    let mut csv = String::from("reuse,data_scheduler,offered_tasks,arrived,done,computing,waiting,link,local,job_secs\n");
-    for MixApartRow { reuse, data_scheduler, offered_tasks, outcome } in rows {
-        let MixApartOutcome { arrived, done, computing, waiting, link, local, job_secs } = outcome;
+    let mut csv = String::from(
+        "reuse,tier,data_scheduler,offered_tasks,arrived,done,computing,waiting,link,local,job_secs,\
+         from_disk,brought_ahead,evicted_unread,evicted,misrouted,rate_off\n",
+    );
+    for MixApartRow { reuse, tier, data_scheduler, offered_tasks, outcome } in rows {
+        let MixApartOutcome { arrived, done, computing, waiting, link, local, job_secs, .. } = outcome;
+        let MixApartOutcome { from_disk, brought_ahead, evicted_unread, evicted, misrouted, rate_off, .. } = outcome;
+        let tier = tier.map(|tier| tier.to_string()).unwrap_or_default();
         let _ = writeln!(
             csv,
-            "{reuse},{data_scheduler},{offered_tasks},{arrived},{done},{computing},{waiting},{link},{local},{job_secs}"
+            "{reuse},{tier},{data_scheduler},{offered_tasks},{arrived},{done},{computing},{waiting},{link},{local},{job_secs},\
+             {from_disk},{brought_ahead},{evicted_unread},{evicted},{misrouted},{rate_off}"
         );
     }
     csv

@@ -3,8 +3,8 @@
 use forebay_chart::{Bars, Chart, Line, Row};
 use forebay_scheduling::sustained_tasks;
 
-use super::bars::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, panel};
-use super::{MixApartSettings, mixapart_chart, mixapart_rows, sustained};
+use super::bars::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, over_a_set, panel};
+use super::{MixApartSettings, mixapart, mixapart_chart, mixapart_rows, sustained};
 
 /// Shares of the input that are drawn.
 const REUSE: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
@@ -34,6 +34,7 @@ pub fn mixapart_figures() -> Vec<(&'static str, String)> {
         ("cpu-intensive", by_reuse(cpu).svg()),
         ("one-bandwidth", one_bandwidth().svg()),
         ("data-scheduler", data_scheduler().svg()),
+        ("tiers", tiers().svg()),
     ]
 }
 
@@ -107,4 +108,24 @@ fn one_bandwidth() -> Chart {
 fn data_scheduler() -> Chart {
     let settings = loaded(0.4, true, 1);
     mixapart_chart(&settings, &mixapart_rows(&settings, &[0.2, 0.3, 0.4, 0.5, 0.6], &[true, false], 0.7))
+}
+
+/// A steady load over a working set, by the size of memory, with and without a disk tier that has room for the set.
+fn tiers() -> Chart {
+    let ways = [
+        ("input brought ahead", 0.0, true),
+        ("fetched by tasks", 0.0, false),
+        ("brought ahead, with disks for the set", 1.2, true),
+    ];
+    let line = |(name, disk_tier, brings_ahead): (&str, f64, bool)| {
+        let point = |tier: f64| (tier, mixapart(&over_a_set(tier, disk_tier, brings_ahead, 1)).job_secs);
+        Line { name: name.into(), points: [0.4, 0.6, 0.8, 1.0, 1.2].map(point).into(), dashed: false }
+    };
+    Chart {
+        title: "Mean time of a job over a set of 64 GB: 100 workers of 2 slots".into(),
+        x: "memory of all workers, as a share of the set".into(),
+        y: "seconds".into(),
+        from_zero: true,
+        lines: ways.map(line).into(),
+    }
 }

@@ -17,6 +17,8 @@ pub struct MixApartJob {
     pub task_secs: f64,
     /// Share of its input that is in some worker's tier when it arrives.
     pub reuse: f64,
+    /// The first of the segments of the working set that it reads, one a task; none of a job with data of its own.
+    pub first: Option<u64>,
 }
 
 /// Jobs by a Poisson process without end, their sizes drawn from the bins and their tasks' times from the settings'.
@@ -39,7 +41,8 @@ impl Iterator for Arrivals<'_> {
         let settings = self.settings;
         let tasks = bins::draw(&mut self.random, settings.job_tasks_max);
         let task_secs = settings.task_secs[self.random.below(settings.task_secs.len())];
-        let job = MixApartJob { at_secs: self.at_secs, priority: 0, tasks, task_secs, reuse: settings.reuse };
+        let first = (settings.working_set > 0).then(|| self.random.below(settings.working_set as usize) as u64);
+        let job = MixApartJob { at_secs: self.at_secs, priority: 0, tasks, task_secs, reuse: settings.reuse, first };
         let mean_secs = bins::mean_tasks(settings.job_tasks_max) * settings.mean_task_secs() / settings.offered_tasks;
         self.at_secs += self.random.exponential(mean_secs);
         Some(job)

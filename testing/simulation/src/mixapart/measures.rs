@@ -1,5 +1,6 @@
 //! What is added up while a run of jobs goes on, none of it from its warm-up.
 
+use super::tiers::Counts;
 use crate::workload::Micros;
 
 /// What is counted while a run goes on, from `warm` on.
@@ -21,6 +22,19 @@ pub(super) struct Measures {
     pub jobs: Vec<(usize, Micros)>,
     /// When the last task ended.
     pub end: Micros,
+    /// Tasks whose input was at some worker when their job arrived.
+    pub cached: u64,
+    /// Bytes that tasks read where tiers have bounds, and those of them that were on a disk only.
+    pub input_bytes: u64,
+    pub disk_bytes: u64,
+    /// Tasks that were sent to who had evicted their input.
+    pub misrouted: u64,
+    /// How far what a job was taken to read a second was off what its tasks do read, as a share of that: the sum, and how many jobs.
+    pub rates_off: f64,
+    pub rates: u64,
+    /// Blocks that came and went, and those that had before the warm-up ended.
+    pub came: Counts,
+    pub came_before: Counts,
 }
 
 impl Measures {
@@ -34,8 +48,34 @@ impl Measures {
         self.holding += time as f64 * holding as f64;
     }
 
-    pub(super) fn arrived(&mut self, now: Micros, tasks: u64) {
-        self.arrived += if self.counts(now) { tasks } else { 0 };
+    pub(super) fn arrived(&mut self, now: Micros, tasks: u64, cached: u64) {
+        if self.counts(now) {
+            self.arrived += tasks;
+            self.cached += cached;
+        }
+    }
+
+    pub(super) fn rate(&mut self, now: Micros, taken_for: u64, is: f64) {
+        if self.counts(now) {
+            self.rates_off += (taken_for as f64 / is - 1.0).abs();
+            self.rates += 1;
+        }
+    }
+
+    pub(super) fn read(&mut self, now: Micros, bytes: u64, disk_bytes: u64) {
+        if self.counts(now) {
+            self.input_bytes += bytes;
+            self.disk_bytes += disk_bytes;
+        }
+    }
+
+    pub(super) fn misrouted(&mut self, now: Micros) {
+        self.misrouted += u64::from(self.counts(now));
+    }
+
+    /// What came and went until the end.
+    pub(super) fn came(&mut self, counts: Option<Counts>) {
+        self.came = counts.unwrap_or_default().since(self.came_before);
     }
 
     pub(super) fn brought(&mut self, now: Micros, time: Micros) {

@@ -2,6 +2,7 @@
 
 mod bars;
 mod bins;
+mod cache;
 mod compare;
 mod engine;
 mod figures;
@@ -13,10 +14,11 @@ mod settings;
 mod sustained;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 pub use bars::{MIXAPART_BARS, MixApartBar, mixapart_bars};
 pub use bins::FACEBOOK_BINS;
-pub use compare::{MixApartRow, mixapart_chart, mixapart_csv, mixapart_rows};
+pub use compare::{MixApartRow, mixapart_chart, mixapart_csv, mixapart_rows, mixapart_tier_rows};
 pub use figures::{capacity_chart, mixapart_figures};
 pub use jobs::MixApartJob;
 pub use outcome::{MixApartBatch, MixApartOutcome};

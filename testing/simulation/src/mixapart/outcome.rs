@@ -22,6 +22,20 @@ pub struct MixApartOutcome {
     pub local: f64,
     /// Mean time from a job's arrival to the end of its last task, in seconds, of jobs that ended.
     pub job_secs: f64,
+    /// Share of the tasks whose input some worker had when their job arrived.
+    pub cached: f64,
+    /// Share of what tasks read that was on a disk only; 0 where tiers have no bounds, as all that follows but the last.
+    pub from_disk: f64,
+    /// Blocks of 1 MiB that were brought ahead of the tasks.
+    pub brought_ahead: u64,
+    /// Share of these that were evicted before a task read them.
+    pub evicted_unread: f64,
+    /// Blocks that were evicted from both tiers.
+    pub evicted: u64,
+    /// Tasks that were sent to a worker that had evicted their input.
+    pub misrouted: u64,
+    /// How far what a job was taken to read a second when it arrived was off, as a share of what its tasks do read: the mean.
+    pub rate_off: f64,
 }
 
 impl MixApartOutcome {
@@ -37,6 +51,13 @@ impl MixApartOutcome {
             link: measures.link as f64 / time,
             local: share(&measures.near),
             job_secs: job_time as f64 / 1e6 / measures.jobs.len().max(1) as f64,
+            cached: part(measures.cached, measures.arrived),
+            from_disk: part(measures.disk_bytes, measures.input_bytes),
+            brought_ahead: measures.came.ahead,
+            evicted_unread: part(measures.came.unread, measures.came.ahead),
+            evicted: measures.came.evicted,
+            misrouted: measures.misrouted,
+            rate_off: measures.rates_off / measures.rates.max(1) as f64,
         }
     }
 }
@@ -69,6 +90,11 @@ impl MixApartBatch {
             link: measures.link as f64 / measures.last_arrival.max(1) as f64,
         }
     }
+}
+
+/// As a share; of nothing none.
+fn part(some: u64, of: u64) -> f64 {
+    some as f64 / of.max(1) as f64
 }
 
 /// How many are; all of none.

@@ -38,6 +38,7 @@ pub fn mixapart_jobs(trace: &Recorded, task_secs: &[f64]) -> Vec<MixApartJob> {
             tasks: query.segments.len() as u32,
             task_secs: *task_secs,
             reuse: known as f64 / query.segments.len().max(1) as f64,
+            first: None,
         }
     };
     trace.queries.iter().zip(task_secs.iter().cycle()).map(of_query).collect()

@@ -46,7 +46,7 @@ pub(crate) struct SimulateShardsArgs {
 pub(crate) struct MixApartArgs {
     /// A recorded or converted trace instead of jobs that are drawn: each of its operations is a job, with a task for each segment that it
     /// reads, cached if an earlier one has read it; - for the standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["reuse", "job_tasks", "load", "duration", "csv", "plot"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reuse", "working_set", "job_tasks", "load", "duration", "csv", "plot"])]
     pub(crate) trace: Option<PathBuf>,
     /// Number of workers
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -60,6 +60,21 @@ pub(crate) struct MixApartArgs {
     /// Shares of the tasks whose input is cached when their job arrives, separated by commas; each from 0 to 1
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0.2,0.4,0.6,0.8")]
     pub(crate) reuse: Vec<f64>,
+    /// Size of a set that all jobs read, in tiers with bounds: what is cached is what these have kept of it. Else each job has data of its own
+    #[arg(long, value_name = "SIZE", conflicts_with = "reuse")]
+    pub(crate) working_set: Option<ByteSize>,
+    /// Sizes of all workers' memory together, as shares of the working set, separated by commas; a run for each
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "1.2,1.0,0.8", requires = "working_set")]
+    pub(crate) tier: Vec<f64>,
+    /// Size of all workers' disks together, as a share of the working set; 0 for none
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "working_set")]
+    pub(crate) disk_tier: f64,
+    /// What a worker's disk reads a second
+    #[arg(long, value_name = "RATE", default_value = "8Gbit", requires = "working_set")]
+    pub(crate) disk_bandwidth: BitRate,
+    /// By how much a task may take less or more than its time, as a share of that, below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub(crate) spread: f64,
     /// How long tasks compute, separated by commas; each job has one of these
     #[arg(long, value_name = "DURATIONS", value_delimiter = ',', default_value = "20s", value_parser = parse_duration)]
     pub(crate) task: Vec<Duration>,

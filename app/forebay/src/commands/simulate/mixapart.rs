@@ -3,12 +3,18 @@
 use forebay_scheduling::Policy;
 use forebay_simulation::{
     MixApartReplay, MixApartRow, MixApartSettings, mixapart_chart, mixapart_csv, mixapart_jobs, mixapart_replays, mixapart_rows,
+    mixapart_tier_rows,
 };
 
 use super::{recorded, write};
 use crate::cli::{DataScheduler, JobOrder, MixApartArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::list;
+
+/// Segments of a working set at most.
+const SEGMENTS_MAX: u32 = 1_000_000;
+/// So many tasks' input has to fit into a worker's memory.
+const INPUTS_MIN: u64 = 4;
 
 /// Runs a cluster under a steady load, once for each reuse and with or without the data scheduler.
 pub(crate) fn run(args: &MixApartArgs) -> Outcome {
@@ -22,11 +28,53 @@ pub(crate) fn run(args: &MixApartArgs) -> Outcome {
         let jobs = mixapart_jobs(&recorded(file)?, &settings.task_secs);
         return show_replays(args, &mixapart_replays(&settings, &jobs, ways));
     }
-    let rows = mixapart_rows(&settings, &args.reuse, ways, args.load);
+    let has_set = settings.working_set > 0;
+    let rows = match has_set {
+        true => mixapart_tier_rows(&settings, &args.tier, ways, args.load),
+        false => mixapart_rows(&settings, &args.reuse, ways, args.load),
+    };
     write(args.csv.as_deref(), || mixapart_csv(&rows))?;
     write(args.plot.as_deref(), || mixapart_chart(&settings, &rows).svg())?;
-    let titles = ["reuse", "data scheduler", "tasks offered", "computing", "job time", "slots waited", "link used", "local"];
-    list(args.json, &rows, &titles, &[0, 2, 3, 4, 5, 6, 7], line)
+    if has_set {
+        return show_tiers(args, &rows);
+    }
+    let titles =
+        ["reuse", "data scheduler", "tasks offered", "computing", "job time", "slots waited", "link used", "local", "rates off"];
+    list(args.json, &rows, &titles, &[0, 2, 3, 4, 5, 6, 7, 8], line)
+}
+
+/// Runs over a working set, a row a size and way.
+fn show_tiers(args: &MixApartArgs, rows: &[MixApartRow]) -> Outcome {
+    let titles = [
+        "memory",
+        "data scheduler",
+        "job time",
+        "cached",
+        "from disk",
+        "link used",
+        "brought ahead",
+        "unread when evicted",
+        "evicted",
+        "misrouted",
+        "rates off",
+    ];
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    list(args.json, rows, &titles, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10], |row| {
+        let outcome = &row.outcome;
+        vec![
+            format!("{}x", row.tier.unwrap_or_default()),
+            if row.data_scheduler { "on" } else { "off" }.into(),
+            format!("{:.1} s", outcome.job_secs),
+            percent(outcome.cached),
+            percent(outcome.from_disk),
+            percent(outcome.link),
+            outcome.brought_ahead.to_string(),
+            format!("{:.2} %", outcome.evicted_unread * 100.0),
+            outcome.evicted.to_string(),
+            outcome.misrouted.to_string(),
+            percent(outcome.rate_off),
+        ]
+    })
 }
 
 /// A trace's jobs, a row a way.
@@ -67,7 +115,13 @@ fn settings(args: &MixApartArgs) -> Outcome<MixApartSettings> {
     if args.duration < 8 * longest {
         return Err(Failure::Usage("a run is eight tasks long at least, to tell anything: give a longer --duration".into()));
     }
-    Ok(MixApartSettings {
+    if !(0.0..1.0).contains(&args.spread) {
+        return Err(Failure::Usage(format!(
+            "a spread of {} is out of range: use a share from 0 to below 1, as in 0.3",
+            args.spread
+        )));
+    }
+    let settings = MixApartSettings {
         workers: args.workers,
         slots: args.slots,
         bandwidth_bytes_per_sec: args.bandwidth.bytes_per_sec() as f64,
@@ -79,9 +133,39 @@ fn settings(args: &MixApartArgs) -> Outcome<MixApartSettings> {
             JobOrder::Fair => Policy::Fair,
         },
         secs: args.duration.as_secs_f64(),
+        spread: args.spread,
         seed: args.seed,
         ..MixApartSettings::default()
-    })
+    };
+    match args.working_set {
+        Some(bytes) => with_set(args, bytes.0, settings),
+        None => Ok(settings),
+    }
+}
+
+/// The same over a working set in tiers with bounds.
+fn with_set(args: &MixApartArgs, bytes: u64, settings: MixApartSettings) -> Outcome<MixApartSettings> {
+    let segments = bytes.div_ceil(settings.task_bytes);
+    let Some(working_set) = u32::try_from(segments).ok().filter(|segments| (1..=SEGMENTS_MAX).contains(segments)) else {
+        return Err(Failure::Usage(format!(
+            "a working set of {segments} tasks' input is out of range: give a --working-set of 1 to {SEGMENTS_MAX} times --task-bytes"
+        )));
+    };
+    let is_share = |share: f64| (0.0..=100.0).contains(&share);
+    if !is_share(args.disk_tier) || !args.tier.iter().all(|tier| is_share(*tier)) {
+        return Err(Failure::Usage("a --tier or --disk-tier is a share of the working set, up to 100, as in 1.2,1.0,0.8".into()));
+    }
+    let disk_bytes_per_sec = args.disk_bandwidth.bytes_per_sec() as f64;
+    let settings = MixApartSettings { working_set, disk_tier: args.disk_tier, disk_bytes_per_sec, ..settings };
+    for tier in &args.tier {
+        let memory = MixApartSettings { tier: *tier, ..settings.clone() }.worker_bytes().map_or(0, |(memory, _)| memory);
+        if memory < INPUTS_MIN * settings.task_bytes {
+            return Err(Failure::Usage(format!(
+                "{tier}x of the working set is {memory} bytes a worker, and {INPUTS_MIN} tasks' input has to fit: use fewer --workers or a larger --working-set"
+            )));
+        }
+    }
+    Ok(settings)
 }
 
 fn line(row: &MixApartRow) -> Vec<String> {
@@ -95,5 +179,6 @@ fn line(row: &MixApartRow) -> Vec<String> {
         percent(outcome.waiting),
         percent(outcome.link),
         percent(outcome.local),
+        percent(outcome.rate_off),
     ]
 }

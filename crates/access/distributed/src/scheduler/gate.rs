@@ -16,6 +16,7 @@ use ballista_core::serde::protobuf::{
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
 use forebay_runtime::time::timeout;
+use forebay_scheduling::room_bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -27,9 +28,6 @@ use super::lost::{executor_lost, truthful};
 use super::{Books, Server};
 use crate::executor::worker_of;
 use crate::shuffle::each_loss;
-
-/// The share of a worker's DRAM tier that may be filled ahead of tasks.
-const ROOM: (u64, u64) = (3, 4);
 
 /// So long a question of an executor that has nothing to do is held, unless there is a task for it; and how often it is looked
 /// whether one has come that nobody told of, as when its input has.
@@ -61,7 +59,7 @@ impl Gate {
         let slots = slots(executor);
         let view = self.client.view();
         let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
-        let room = worker.map(|worker| worker.dram_bytes / ROOM.1 * ROOM.0);
+        let room = worker.map(|worker| room_bytes(worker.dram_bytes));
         let mut books = self.books.lock();
         let sender = Sender::Executor(&executor.id);
         books.decide("a question", sender, |books| books.executor_asks(&executor.id, slots, room));

@@ -1,8 +1,17 @@
 //! What a plan tells of its reads is what its readers then ask for, no less and little more.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
+use forebay_sql::inputs;
 
 use crate::support::{Lake, parquet};
 
@@ -147,4 +156,40 @@ async fn decimals_that_are_wider_in_a_file_than_its_table_says_are_looked_at_as_
     lake.rows("create external table w (id bigint, d decimal(20, 4)) stored as parquet location '/lake/w/'").await;
     assert_eq!(lake.rows("select d from w order by d limit 2").await, "1.0000\n2.0000");
     assert_eq!(lake.rows("select count(*), max(d) from w where d > 2998").await, "2 3000.0000");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn footers_of_a_stage_are_read_sixteen_at_once_and_each_once() {
+    let lake = Lake::new();
+    let whole = parquet(&[file(0, 40)], 10);
+    let name = |at: usize| format!("t/{at:02}.parquet");
+    let mut files = Vec::new();
+    for at in 0..40 {
+        let bytes = if at == 7 { bytes::Bytes::from(vec![7; 400]) } else { whole.clone() };
+        files.push(PartitionedFile::new(name(at), bytes.len() as u64));
+        lake.put(&name(at), bytes).await;
+    }
+    // The first file is read by both partitions: its first row group, which begins behind the magic, and the others.
+    files[0] = PartitionedFile::new(name(0), whole.len() as u64).with_range(0, 5);
+    files.push(PartitionedFile::new(name(0), whole.len() as u64).with_range(5, whole.len() as i64));
+    let second = files.split_off(20);
+
+    let runtime = Arc::new(RuntimeEnv::default());
+    let url = ObjectStoreUrl::parse("forebay://lake").unwrap();
+    runtime.register_object_store(url.as_ref(), Arc::clone(&lake.store) as _);
+    let source = Arc::new(ParquetSource::new(file(0, 1).schema()));
+    let groups = vec![FileGroup::new(files), FileGroup::new(second)];
+    let plan = DataSourceExec::from_data_source(FileScanConfigBuilder::new(url, source).with_file_groups(groups).build());
+    let plan: Arc<dyn ExecutionPlan> = plan;
+
+    lake.store.clear();
+    *lake.store.delay.lock().unwrap() = Duration::from_millis(5);
+    let found = inputs(&plan, &runtime).await;
+    let names = |files: &forebay_sql::Ranges| files.iter().map(|(meta, _)| meta.location.to_string()).collect::<Vec<_>>();
+    let first: Vec<String> = (0..20).filter(|at| *at != 7).map(name).collect();
+    let second: Vec<String> = (20..40).chain([0]).map(name).collect();
+    assert_eq!(found.iter().map(names).collect::<Vec<_>>(), [first, second], "in order, without the one that is damaged");
+    assert_eq!(lake.store.most_at_once.load(Ordering::SeqCst), 16);
+    let reads = |at: usize| lake.store.reads.lock().unwrap().iter().filter(|(path, _)| *path == name(at)).count();
+    assert_eq!((reads(0), reads(39)), (reads(1), reads(1)));
 }

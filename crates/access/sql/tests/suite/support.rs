@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,9 +30,24 @@ pub struct Recorder {
     pub reads: Mutex<Vec<(String, Range<u64>)>>,
     pub lists: Mutex<Vec<String>>,
     pub heads: Mutex<Vec<String>>,
+    /// How long reads take.
+    pub delay: Mutex<Duration>,
+    /// Reads under way, and the most of them at once, where they take any time.
+    under_way: AtomicUsize,
+    pub most_at_once: AtomicUsize,
 }
 
 impl Recorder {
+    async fn wait(&self) {
+        let delay = *self.delay.lock().unwrap();
+        if !delay.is_zero() {
+            let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_at_once.fetch_max(under_way, Ordering::SeqCst);
+            forebay_runtime::time::sleep(delay).await;
+            self.under_way.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
     /// Forgets what was asked so far.
     pub fn clear(&self) {
         self.reads.lock().unwrap().clear();
@@ -70,6 +87,7 @@ impl ObjectStore for Recorder {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let head = options.head;
+        self.wait().await;
         let result = self.inner.get_opts(location, options).await?;
         match head {
             true => self.heads.lock().unwrap().push(location.to_string()),
@@ -79,6 +97,7 @@ impl ObjectStore for Recorder {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.wait().await;
         self.reads.lock().unwrap().extend(ranges.iter().map(|range| (location.to_string(), range.clone())));
         self.inner.get_ranges(location, ranges).await
     }

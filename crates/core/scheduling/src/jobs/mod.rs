@@ -20,7 +20,9 @@ mod transfers;
 mod turn;
 
 pub use books::Schedule;
-pub use model::{Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer};
+pub use model::{
+    Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer, room_bytes,
+};
 
 /// Tasks that a call takes in, and lets go, at most; a job of more is taken in and let go by several.
 const STEP_TASKS: usize = 64;

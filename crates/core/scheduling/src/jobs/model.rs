@@ -82,6 +82,16 @@ impl Default for ScheduleSettings {
     }
 }
 
+/// The share of a worker's DRAM tier that may be filled ahead of tasks.
+const ROOM: (u64, u64) = (3, 4);
+
+/// The room for what is brought ahead in a DRAM tier of so many bytes.
+pub fn room_bytes(dram_bytes: u64) -> u64 {
+    let room = dram_bytes / ROOM.1 * ROOM.0;
+    assert!(room <= dram_bytes, "no more is brought ahead than a tier takes");
+    room
+}
+
 /// Where a transfer reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {

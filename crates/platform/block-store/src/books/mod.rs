@@ -2,20 +2,19 @@
 
 mod account;
 mod allocate;
-mod s3_fifo;
 mod spares;
 mod spread;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
+use forebay_eviction::S3Fifo;
 use forebay_types::PAGE_BYTES;
 use parking_lot::Mutex;
 
-use s3_fifo::S3Fifo;
+use crate::table::BlockRef;
 
 pub(crate) use account::{Account, OWNERS, index};
 pub(crate) use allocate::Addresses;
-pub(crate) use s3_fifo::Verdict;
 pub(crate) use spares::Spares;
 pub(crate) use spread::{DiskRoom, choose};
 
@@ -27,7 +26,7 @@ pub(crate) struct Tier {
     used: AtomicU64,
     pub account: Account,
     pub addresses: Mutex<Addresses>,
-    pub policy: Mutex<S3Fifo>,
+    pub policy: Mutex<S3Fifo<BlockRef>>,
     /// Grows whenever something changes that may make a block evictable.
     changes: AtomicU64,
     /// `changes` when the policy last found nothing to evict: as long as they are equal, asking again would be in vain.

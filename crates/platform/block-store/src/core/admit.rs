@@ -152,6 +152,5 @@ impl Core {
 
 /// What a policy remembers a block by after it went.
 pub(crate) fn fingerprint(entry: &Segment, block: u32) -> u32 {
-    let id = (entry.id.0 as u64) ^ ((entry.id.0 >> 64) as u64).rotate_left(17);
-    (id.wrapping_add(u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16) as u32
+    forebay_eviction::fingerprint(entry.id, block)
 }

@@ -1,10 +1,10 @@
 //! Takes out the block that the policy names, unless a reader, a fill or a keep flag holds it.
 
+use forebay_eviction::Verdict;
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
 use super::admit::fingerprint;
 use super::{Core, Reclaim, reclaim};
-use crate::books::Verdict;
 use crate::table::{BlockRef, ClaimKind, PageBits, Place, Segment, SegmentRef, TierKind};
 
 /// A block that is out of the table and still takes memory or disk.

@@ -1,8 +1,9 @@
 //! One tier's side of a segment's entry.
 
+use forebay_eviction::Uses;
+
 use super::Claims;
 use super::presence::Presence;
-use super::uses::Uses;
 
 /// What one tier has of a segment.
 #[derive(Debug, Default)]

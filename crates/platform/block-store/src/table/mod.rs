@@ -8,14 +8,13 @@ mod pins;
 mod presence;
 mod segment;
 mod shard;
-mod uses;
 
 pub(crate) use claims::{ClaimKind, Claims};
 pub(crate) use copy::TierCopy;
 pub(crate) use landing::Landing;
 pub(crate) use page_bits::{PageBits, by_block};
 pub(crate) use segment::{Segment, blocks_of};
-pub(crate) use shard::{BlockRef, HashedAlready, SegmentRef, Shard, Table};
+pub(crate) use shard::{BlockRef, SegmentRef, Shard, Table};
 
 /// One of the two tiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,9 +61,9 @@ impl SegmentRef {
     }
 }
 
-/// Mixes what is a hash already: ids and fingerprints.
+/// Mixes what is a hash already: ids.
 #[derive(Default)]
-pub(crate) struct HashedAlready(u64);
+struct HashedAlready(u64);
 
 impl Hasher for HashedAlready {
     fn finish(&self) -> u64 {
@@ -72,10 +72,6 @@ impl Hasher for HashedAlready {
 
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u32(&mut self, fingerprint: u32) {
-        self.0 = u64::from(fingerprint).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
     fn write_u128(&mut self, id: u128) {

@@ -24,7 +24,7 @@ const CLOSE: f64 = 0.005;
 /// One job on 4 workers of 2 slots, behind a bandwidth of `share` of the rate at which all slots read local data.
 pub(crate) fn panel(task_secs: f64, share: f64, reuse: f64, brings_ahead: bool, seed: u64) -> MixApartBatch {
     let settings = small(task_secs, share, seed);
-    let job = MixApartJob { at_secs: 0.0, priority: 0, tasks: TASKS, task_secs, reuse };
+    let job = MixApartJob { at_secs: 0.0, priority: 0, tasks: TASKS, task_secs, reuse, first: None };
     mixapart_batch(&MixApartSettings { brings_ahead, ..settings }, &[job])
 }
 
@@ -146,8 +146,35 @@ pub(super) fn locality() -> Vec<MixApartBar> {
         .collect()
 }
 
+/// 100 workers of 2 slots over a set of 64 GB, nine of ten slots busy.
+pub(crate) fn over_a_set(tier: f64, disk_tier: f64, brings_ahead: bool, seed: u64) -> MixApartSettings {
+    let set = MixApartSettings { working_set: 1_000, tier, disk_tier, secs: 5_000.0, ..loaded(0.0, brings_ahead, seed) };
+    MixApartSettings { offered_tasks: 0.9 * f64::from(set.workers) * f64::from(set.slots), ..set }
+}
+
+pub(super) fn evictions() -> Vec<MixApartBar> {
+    let bars = [1.2, 1.0, 0.8].into_iter().flat_map(|tier| seeds().map(move |seed| (tier, seed)));
+    bars.map(|(tier, seed)| {
+        let outcome = mixapart(&over_a_set(tier, 0.0, true, seed));
+        let detail = format!(
+            "{} blocks brought ahead, {} evicted; {:.1} % of the input was cached; {} tasks misrouted",
+            outcome.brought_ahead,
+            outcome.evicted,
+            outcome.cached * 100.0,
+            outcome.misrouted
+        );
+        MixApartBar::at_most(
+            0.005,
+            outcome.evicted_unread,
+            format!("memory of {tier}x the set, seed {seed}: share of them"),
+            detail,
+        )
+    })
+    .collect()
+}
+
 pub(super) fn fair() -> Vec<MixApartBar> {
-    let job = |tasks: u32, at_secs: f64| MixApartJob { at_secs, priority: 0, tasks, task_secs: 10.0, reuse: 0.5 };
+    let job = |tasks: u32, at_secs: f64| MixApartJob { at_secs, priority: 0, tasks, task_secs: 10.0, reuse: 0.5, first: None };
     let bars =
         [("both at once", 0.0), ("the small one later", 50.0)].into_iter().flat_map(|when| seeds().map(move |seed| (when, seed)));
     bars.map(|((when, at_secs), seed)| {

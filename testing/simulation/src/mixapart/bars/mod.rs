@@ -4,13 +4,13 @@ mod decisions;
 mod jobs;
 mod late;
 
-pub(super) use jobs::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, panel};
+pub(super) use jobs::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, over_a_set, panel};
 
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
 /// The groups of bars by name, and what each is about.
-pub const MIXAPART_BARS: [(&str, &str); 9] = [
+pub const MIXAPART_BARS: [(&str, &str); 10] = [
     ("example", "parallel tasks sustained against the capacity model: 20 s tasks of 64 MB, reuse 0.8, 10 Gbit/s (figure 1)"),
     ("decisions", "time of a scheduling event at 10,000 workers and 100,000 queued tasks"),
     ("ingest", "a cold job against ingest, then compute, where both take as long (figure 3a)"),
@@ -18,6 +18,10 @@ pub const MIXAPART_BARS: [(&str, &str); 9] = [
     ("crossing", "the least reuse at which a job behind one bandwidth takes as long as with all data local (figures 3b and 3c)"),
     ("onoff", "input brought ahead against fetched by the tasks"),
     ("locality", "tasks that ran where most of their input was or was arriving"),
+    (
+        "evictions",
+        "blocks brought ahead that were evicted before a task read them, in memory of 1.2, 1.0 and 0.8 times the working set",
+    ),
     ("fair", "two jobs under Fair, one ten times larger"),
     ("fifo", "a late job of high priority under FIFO"),
 ];
@@ -63,6 +67,7 @@ pub fn mixapart_bars(name: &str) -> Result<Vec<MixApartBar>> {
         "crossing" => jobs::crossing(),
         "onoff" => jobs::on_off(),
         "locality" => jobs::locality(),
+        "evictions" => jobs::evictions(),
         "fair" => jobs::fair(),
         _ => late::bars(),
     };

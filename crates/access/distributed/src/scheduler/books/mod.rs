@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::JobState;
-use forebay_scheduling::{BlockRange, IoRates, JobId, Pace, Schedule, ScheduleSettings, TaskInput, TaskSpec};
+use forebay_scheduling::{BlockRange, IO_RATE, IoRates, JobId, Pace, Schedule, ScheduleSettings, TaskInput, TaskSpec};
 use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing};
 use tokio::sync::Notify;
 
@@ -33,8 +33,6 @@ mod weather;
 
 /// Jobs that are over and still shown.
 const OVER_MAX: usize = 200;
-/// What a task is taken to read a second before one of its kind was seen, in bytes.
-const IO_RATE: u64 = 64 << 20;
 
 /// Who needs what, who runs what: the schedule with Ballista's names.
 pub(crate) struct Books {
@@ -90,7 +88,7 @@ impl Books {
             numbers: HashMap::new(),
             next_number: 1,
             executors: HashMap::new(),
-            rates: IoRates::new(IO_RATE),
+            rates: IoRates::default(),
             over: Over::default(),
             brought_bytes: 0,
             attempts: Attempts::default(),

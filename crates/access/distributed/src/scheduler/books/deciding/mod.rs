@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use forebay_scheduling::{JobId, Schedule};
+use forebay_scheduling::{IO_RATE, JobId, Schedule};
 use tracing::error;
 
-use super::{Books, IO_RATE};
+use super::Books;
 
 /// What a job ends with of which a decision failed.
 pub(in crate::scheduler) const DEFECT: &str = "the job failed by a defect of the scheduler, whose log has more";

@@ -1,9 +1,9 @@
 //! The policy of eviction in use: a long scan takes a tenth of a tier, and what is read again stays.
 
 use std::collections::{HashSet, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::table::{BlockRef, HashedAlready};
+use forebay_types::SegmentId;
 
 /// Share of the entries that the small queue is cut back to: one in this many.
 const SMALL_SHARE: usize = 10;
@@ -14,7 +14,7 @@ const PARTED_SHARE: usize = 4;
 
 /// What is found about a block that a policy considers for eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It is not in the tier any more, or can't be evicted until it is admitted again; the policy drops its entry.
     Gone,
     /// It may not be evicted now: pinned, or kept and not on disk yet. The policy keeps its entry.
@@ -25,33 +25,40 @@ pub(crate) enum Verdict {
     Taken(u32),
 }
 
-/// Chooses which block of a tier goes next. Uses are counted in the table, so that a read touches no state that all readers share; this
-/// learns of them by the verdicts.
+/// Chooses which block of a tier goes next. Uses are counted beside the blocks, so that a read touches no state that all readers share;
+/// this learns of them by the verdicts.
 ///
 /// S3-FIFO (Yang et al., SOSP'23) over blocks. New blocks enter a small queue; those used again while they pass through it
 /// move to the main queue, the others go and are remembered for a while: coming back, they enter the main queue at once.
 /// So a scan, however long, only ever takes the small queue, a tenth of the tier.
 ///
 /// Where the paper asks for two uses to leave the small queue, one is enough here, since reads of one pass over a
-/// block count as none (`Segment::read`).
-#[derive(Default)]
-pub(crate) struct S3Fifo {
-    small: VecDeque<BlockRef>,
-    main: VecDeque<BlockRef>,
+/// block count as none.
+///
+/// A `Block` is what names one: a few bytes, since each is kept in a queue.
+#[derive(Debug)]
+pub struct S3Fifo<Block> {
+    small: VecDeque<Block>,
+    main: VecDeque<Block>,
     ghost: Ghost,
     /// Those that left the main queue: they are only counted when they come back.
     parted: Ghost,
-    /// Blocks that were admitted again while they were remembered, since the start.
-    pub returned: u64,
+    returned: u64,
 }
 
-impl S3Fifo {
+impl<Block> Default for S3Fifo<Block> {
+    fn default() -> Self {
+        Self { small: VecDeque::new(), main: VecDeque::new(), ghost: Ghost::default(), parted: Ghost::default(), returned: 0 }
+    }
+}
+
+impl<Block: Copy> S3Fifo<Block> {
     fn remembered_max(&self) -> usize {
         (self.small.len() + self.main.len()).max(GHOSTS_MIN)
     }
 
     /// Judges the oldest of the small queue; true when it was taken.
-    fn try_small(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+    fn try_small(&mut self, judge: &mut dyn FnMut(Block) -> Verdict) -> bool {
         let Some(block) = self.small.pop_front() else { return false };
         match judge(block) {
             Verdict::Gone => {}
@@ -67,7 +74,7 @@ impl S3Fifo {
     }
 
     /// Judges the oldest of the main queue; true when it was taken.
-    fn try_main(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+    fn try_main(&mut self, judge: &mut dyn FnMut(Block) -> Verdict) -> bool {
         let Some(block) = self.main.pop_front() else { return false };
         match judge(block) {
             Verdict::Gone => {}
@@ -82,7 +89,7 @@ impl S3Fifo {
     }
 
     /// A block has its first pages in the tier. `fingerprint` is the hash that [`Verdict::Taken`] would carry.
-    pub fn admit(&mut self, block: BlockRef, fingerprint: u32) {
+    pub fn admit(&mut self, block: Block, fingerprint: u32) {
         if self.ghost.take(fingerprint) {
             self.returned += 1;
             self.main.push_back(block);
@@ -93,7 +100,7 @@ impl S3Fifo {
     }
 
     /// Asks `judge` about one block after another until one is taken; false when none can be.
-    pub fn evict(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+    pub fn evict(&mut self, judge: &mut dyn FnMut(Block) -> Verdict) -> bool {
         // Each entry of the small queue once; those of the main queue four times: three uses, then their turn.
         let (mut small_left, mut main_left) = (self.small.len(), self.main.len() * 4);
         loop {
@@ -117,7 +124,7 @@ impl S3Fifo {
     }
 
     /// Drops the entries that `live` denies.
-    pub fn retain(&mut self, mut live: impl FnMut(BlockRef) -> bool) {
+    pub fn retain(&mut self, mut live: impl FnMut(Block) -> bool) {
         self.small.retain(|block| live(*block));
         self.main.retain(|block| live(*block));
     }
@@ -127,21 +134,30 @@ impl S3Fifo {
         self.small.len() + self.main.len()
     }
 
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Blocks that were admitted again while they were remembered, since the start.
+    pub fn returned(&self) -> u64 {
+        self.returned
+    }
+
     /// Blocks that are remembered after they went.
     pub fn remembered(&self) -> usize {
         self.ghost.len() + self.parted.len()
     }
 
+    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
-            + self.ghost.heap_bytes()
-            + self.parted.heap_bytes()
+        (self.small.capacity() + self.main.capacity()) * size_of::<Block>() + self.ghost.heap_bytes() + self.parted.heap_bytes()
     }
 }
 
 /// Blocks that went without having been used again, the latest ones, by fingerprint: at most 20 bytes each. Two blocks
 /// with one fingerprint (1 in 4 billion) cost a wrong guess of the policy, no more.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Ghost {
     order: VecDeque<u32>,
     set: HashSet<u32, BuildHasherDefault<HashedAlready>>,
@@ -149,7 +165,7 @@ struct Ghost {
 
 impl Ghost {
     /// Remembers a block, and forgets the oldest beyond `limit`.
-    pub fn push(&mut self, fingerprint: u32, limit: usize) {
+    fn push(&mut self, fingerprint: u32, limit: usize) {
         if self.set.insert(fingerprint) {
             self.order.push_back(fingerprint);
         }
@@ -158,42 +174,62 @@ impl Ghost {
                 self.set.remove(&oldest);
             }
         }
+        debug_assert!(self.set.len() <= self.order.len(), "what is remembered has a place in the order");
     }
 
     /// Whether the block is remembered; it is forgotten by that.
-    pub fn take(&mut self, fingerprint: u32) -> bool {
+    fn take(&mut self, fingerprint: u32) -> bool {
         // Its place in the order stays: taken once more before that comes up, it is forgotten early.
         self.set.remove(&fingerprint)
     }
 
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.set.len()
     }
 
-    pub fn heap_bytes(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         self.order.capacity() * size_of::<u32>() + self.set.capacity() * (size_of::<u32>() + 1) * 8 / 7
+    }
+}
+
+/// What a policy remembers a block of a segment by after it went.
+pub fn fingerprint(segment: SegmentId, block: u32) -> u32 {
+    let id = (segment.0 as u64) ^ ((segment.0 >> 64) as u64).rotate_left(17);
+    (id.wrapping_add(u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16) as u32
+}
+
+/// Spreads fingerprints, which are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+struct HashedAlready(u64);
+
+impl Hasher for HashedAlready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u32(&mut self, fingerprint: u32) {
+        self.0 = u64::from(fingerprint).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::SegmentRef;
-
-    fn block(number: u32) -> BlockRef {
-        SegmentRef::first().block(number)
-    }
 
     #[test]
     fn what_is_held_is_passed_over_and_what_is_used_moves_on() {
         let mut policy = S3Fifo::default();
-        (0..10).for_each(|number| policy.admit(block(number), number));
+        (0..10).for_each(|number| policy.admit(number, number));
         // 0 is held, 1 was used twice, 2 is gone, 3 may go.
         let mut uses = 2;
         let mut asked = Vec::new();
-        let mut judge = |asked_of: BlockRef| {
-            asked.push(asked_of.block());
-            match asked_of.block() {
+        let mut judge = |asked_of: u32| {
+            asked.push(asked_of);
+            match asked_of {
                 0 => Verdict::Held,
                 1 if uses > 0 => {
                     uses -= 1;
@@ -214,28 +250,28 @@ mod tests {
     #[test]
     fn a_block_that_comes_back_soon_after_it_went_is_counted() {
         let mut policy = S3Fifo::default();
-        (0..3).for_each(|number| policy.admit(block(number), number));
-        assert!(policy.evict(&mut |block| Verdict::Taken(block.block())));
+        (0..3).for_each(|number| policy.admit(number, number));
+        assert!(policy.evict(&mut |block| Verdict::Taken(block)));
         assert_eq!((policy.returned, policy.remembered()), (0, 1));
-        policy.admit(block(7), 7);
-        policy.admit(block(0), 0);
+        policy.admit(7u32, 7);
+        policy.admit(0, 0);
         assert_eq!((policy.returned, policy.remembered()), (1, 0), "the first that came was the first that went");
         let mut policy = S3Fifo::default();
-        policy.admit(block(1), 1);
+        policy.admit(1u32, 1);
         let mut asked = 0;
         assert!(policy.evict(&mut |_| {
             asked += 1;
             if asked == 1 { Verdict::Used } else { Verdict::Taken(1) }
         }));
         assert_eq!((policy.returned, policy.remembered()), (0, 1));
-        policy.admit(block(1), 1);
+        policy.admit(1u32, 1);
         assert_eq!((policy.returned, policy.remembered()), (1, 0), "one that was used before counts too");
     }
 
     #[test]
     fn only_held_blocks_end_the_search() {
         let mut policy = S3Fifo::default();
-        (0..20).for_each(|number| policy.admit(block(number), number));
+        (0..20).for_each(|number| policy.admit(number, number));
         let mut asked = 0;
         let mut judge = |_| {
             asked += 1;

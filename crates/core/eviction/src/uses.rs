@@ -2,7 +2,7 @@
 
 /// How often each of a segment's blocks was used again since it came in: two bits a block, at most 3.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Uses {
+pub struct Uses {
     low: u64,
     high: u64,
 }
@@ -26,6 +26,7 @@ impl Uses {
         true
     }
 
+    /// Forgets the uses of a block.
     pub fn clear(&mut self, block: u32) {
         self.low &= !(1 << block);
         self.high &= !(1 << block);
