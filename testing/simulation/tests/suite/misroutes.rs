@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use forebay_simulation::{Fact, Micros, Observer, Outcome, Scenario, Way, named, way};
+use forebay_simulation::{Fact, Micros, Observer, Outcome, Scenario, Way, Workload, named, way};
 
 const SECOND: Micros = 1_000_000;
 
@@ -16,7 +16,11 @@ struct Account {
     given: HashMap<(u64, u32, u32), Micros>,
     /// How long after that the answer came, at least.
     soonest: Option<Micros>,
+    /// What workers were given, and has not gone since.
+    kept: HashSet<(u32, u32)>,
     gifts: usize,
+    /// Of these, of what was given before.
+    again: usize,
     passed_through: usize,
 }
 
@@ -36,6 +40,7 @@ impl Observer for Account {
                 assert_ne!(worker, from);
                 self.given.insert((query, segment, worker), now);
                 self.gifts += 1;
+                self.again += usize::from(!self.kept.insert((segment, worker)));
             }
             Fact::Accepted { query, segment, worker, done } => {
                 assert!(self.held.contains(&(segment, worker)), "worker {worker} answered for segment {segment} without it");
@@ -54,6 +59,7 @@ impl Observer for Account {
             }
             Fact::Deleted { segment, worker } | Fact::Collected { segment, worker } => {
                 self.held.remove(&(segment, worker));
+                self.kept.remove(&(segment, worker));
             }
             Fact::Loading { .. } | Fact::Polled { .. } | Fact::Named { .. } => {}
         }
@@ -87,7 +93,7 @@ fn tables_of_no_age_misroute_nothing_and_older_ones_the_more() {
     let misrouted = |age: Micros| watched(&aged("paper", age), &hasty()).0.misrouted;
     let (none, little, much) = (misrouted(0), misrouted(SECOND / 50), misrouted(2 * SECOND));
     assert_eq!(none, 0);
-    assert!(little < much && much > 10, "{little} with tables of 20 ms, {much} with tables of 2 s");
+    assert!(little < much && much > 5, "{little} with tables of 20 ms, {much} with tables of 2 s");
 }
 
 #[test]
@@ -106,8 +112,7 @@ fn a_misrouted_read_is_sent_twice_and_asked_for_once_more() {
     let least = place.cluster.round_trip + 2 * place.cluster.service;
     let soonest = account.soonest.expect("some were given");
     assert!(soonest >= least, "{soonest} us from the question to the answer, {least} at least");
-    // The worker keeps what it was given: it does not ask for the same again while the old table lasts.
-    assert!(account.gifts < outcome.accesses as usize / 100, "{} of {}", account.gifts, outcome.accesses);
+    assert_eq!(account.again, 0, "a worker with room keeps what it was given");
 }
 
 #[test]
@@ -115,6 +120,10 @@ fn nothing_is_lost_by_old_tables_where_room_is_scarce_and_segments_come() {
     for (scenario, seconds) in [("room", 5), ("room", 90), ("fresh", 30)] {
         let mut place = aged(scenario, seconds * SECOND);
         place.utilisation = 0.3;
+        if let (Some(room), Workload::Synthetic(load)) = (&mut place.cluster.room, &mut place.workload) {
+            // No more than there is at the start, and more comes soon.
+            (*room, load.fresh_every) = (20, Some(22 * SECOND));
+        }
         let (outcome, account) = watched(&place, &hasty());
         assert!(outcome.queries > 0, "{scenario}");
         assert!(scenario != "room" || account.passed_through > 0, "a worker without room keeps nothing");
