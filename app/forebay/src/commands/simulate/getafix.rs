@@ -29,8 +29,8 @@ pub(crate) fn run(args: &GetafixArgs) -> Outcome {
     let rows = compare(&scenario, &ways, u64::from(args.seeds))?;
     write(args.csv.as_deref(), || csv(&rows))?;
     write(args.svg.as_deref(), || chart(&title(args, &scenario), &rows).svg())?;
-    let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "busiest"];
-    list(args.json, &rows, &titles, &[1, 2, 3, 4, 5, 6, 7], line)
+    let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "misrouted", "busiest"];
+    list(args.json, &rows, &titles, &[1, 2, 3, 4, 5, 6, 7, 8], line)
 }
 
 /// The scenario of that name with what the other options change.
@@ -89,6 +89,7 @@ fn line(row: &Row) -> Vec<String> {
         format!("{:.1}", outcome.p99_ms),
         format!("{:.1}", outcome.loads),
         outcome.stalled.to_string(),
+        outcome.misrouted.to_string(),
         format!("{:.0} %", outcome.busiest * 100.0),
     ]
 }
