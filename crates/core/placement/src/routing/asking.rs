@@ -8,7 +8,8 @@ use forebay_types::WorkerId;
 /// Workers that are asked for a run at most.
 const ASKED_MAX: usize = 3;
 
-/// Those whom a line of the routing table names, for [`Asking`]: the one with the largest part first, which is the likeliest to have all that is read.
+/// Those whom a line of the routing table names, for [`Asking`]: the one with the largest part first, which is the likeliest to have what is
+/// read.
 pub fn by_part(line: &[(WorkerId, u32)]) -> Vec<WorkerId> {
     let mut line = line.to_vec();
     line.sort_by_key(|(worker, part)| (Reverse(*part), *worker));
@@ -54,6 +55,7 @@ impl Asking {
         let next = home.or_else(|| self.left.front().copied())?;
         self.left.retain(|worker| *worker != next);
         self.asked.push(next);
+        assert!(self.asked.len() <= ASKED_MAX, "{} workers are asked for one run", self.asked.len());
         Some(next)
     }
 
