@@ -9,6 +9,8 @@ pub(crate) enum Event {
     Access { query: u32, segment: u32, worker: u32 },
     /// An access comes to the worker that its client has chosen by asking.
     Asked { query: u32, segment: u32, worker: u32 },
+    /// No other worker gives an access its segment in time.
+    Fetch { query: u32, segment: u32, worker: u32 },
     /// A client asks for the routing table.
     Poll { client: u32, periodic: bool },
     /// The oldest table that is on its way is with all clients.

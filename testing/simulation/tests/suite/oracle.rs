@@ -92,7 +92,11 @@ impl Observer for Oracle {
                 assert!(done > now, "an access takes time");
                 self.access(query, done);
             }
-            Fact::PassedThrough { query, .. } => self.access(query, now),
+            Fact::PassedThrough { query, segment, worker } => {
+                // What was given for it is not kept.
+                self.given.remove(&(segment, worker));
+                self.access(query, now);
+            }
             Fact::Given { segment, worker, from, .. } => {
                 assert!(self.held.contains(&(segment, from)), "worker {from} gave segment {segment} without it");
                 assert!(!self.held.contains(&(segment, worker)), "worker {worker} was given segment {segment}, which it has");
