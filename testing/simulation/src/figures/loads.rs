@@ -1,5 +1,7 @@
 //! How loads fall on segments: the made-up ones, as figures, and a trace that was recorded.
 
+use std::collections::HashMap;
+
 use forebay_chart::{Chart, Line};
 use forebay_types::{Error, Result};
 
@@ -18,8 +20,14 @@ type Curve = fn(&Skew) -> Vec<(f64, f64)>;
 
 /// A trace by popularity and by age. A segment of a trace counts as new when it is first read there.
 pub fn skew_of_trace(title: &str, trace: &Recorded) -> Chart {
+    let mut known: HashMap<u32, u32> = HashMap::new();
     let reads = trace.queries.iter().flat_map(|query| query.segments.iter().copied());
-    let skew = Skew::of(reads, 0);
+    // Those of a log are numbered by its lines, which need not be in the order of time.
+    let by_first_read = reads.map(|segment| {
+        let next = known.len() as u32;
+        *known.entry(segment).or_insert(next)
+    });
+    let skew = Skew::of(by_first_read, 0);
     let curves: [(&str, Curve); 2] = [("the most read first", Skew::popularity), ("the newest first", Skew::age)];
     of_skew(title, "percent of the segments", curves.map(|(name, curve)| line(name, curve(&skew))).into())
 }

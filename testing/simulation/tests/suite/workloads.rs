@@ -42,6 +42,8 @@ fn a_trace_shows_how_its_reads_fall_by_popularity_and_by_age() {
     for line in [popular, new] {
         assert_eq!(line.points.last(), Some(&(100.0, 100.0)), "{}", line.name);
     }
+    let unsorted = skew_of_trace("a log", &Recorded::parse("5,b,1\n1,a,1\n6,b,1\n").expect("it is a log"));
+    assert_eq!(unsorted.lines[1].points[1], (50.0, 100.0), "b is read after a, and is the newest from then on");
 }
 
 #[test]
