@@ -1,5 +1,5 @@
-//! `forebay-bench-getafix replicas|scale|live|policies [SEED]`: the planner's figures and those of live clusters, one JSON object a
-//! line.
+//! `forebay-bench-getafix worked|replicas|scale|live|policies [SEED]`: the paper's worked examples, the planner's figures and those of live
+//! clusters, one JSON object a line.
 #![expect(clippy::print_stdout, reason = "its output is the figures")]
 
 use std::process::ExitCode;
@@ -18,12 +18,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let seed = arguments.get(1).map_or(Ok(1), |seed| seed.parse());
     match (arguments.first().map(String::as_str), seed) {
+        (Some("worked"), Ok(_)) => print(&forebay_bench_getafix::worked()),
         (Some("replicas"), Ok(seed)) => print(&forebay_bench_getafix::replicas(INSTANCES, SEARCH_MAX, seed)),
         (Some("scale"), Ok(seed)) => print(&forebay_bench_getafix::scale(seed)),
         (Some("live"), Ok(seed)) => live(seed, arguments.get(2), arguments.get(3)),
         (Some("policies"), Ok(seed)) => run(forebay_bench_getafix::policies(seed)),
         _ => {
-            eprintln!("use: forebay-bench-getafix replicas|scale|policies|live [SEED [MB_PER_SEC [WINDOW_SECS]]]");
+            eprintln!("use: forebay-bench-getafix worked|replicas|scale|policies|live [SEED [MB_PER_SEC [WINDOW_SECS]]]");
             ExitCode::from(2)
         }
     }

@@ -1,5 +1,7 @@
 //! Bars in rows, to compare sums and what each of them is made of.
 
+use serde::Serialize;
+
 use crate::canvas::{Anchor, COLOURS, Canvas};
 use crate::scale::{Scale, short};
 
@@ -12,7 +14,7 @@ const GAP: f64 = 12.0;
 const LEGEND: f64 = 170.0;
 
 /// Rows of bars side by side, each made of parts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bars {
     /// What it shows.
     pub title: String,
@@ -25,7 +27,7 @@ pub struct Bars {
 }
 
 /// A row.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
     /// Its name.
     pub name: String,

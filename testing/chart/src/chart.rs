@@ -1,5 +1,7 @@
 //! Lines over two axes with their labels and names, laid out on one sheet of a fixed size.
 
+use serde::Serialize;
+
 use crate::canvas::{Anchor, COLOURS, Canvas};
 use crate::scale::{Scale, short};
 
@@ -14,7 +16,7 @@ const MARGIN: f64 = 12.0;
 const FAINT: &str = "fill=\"#666\" font-size=\"11\"";
 
 /// Lines over two axes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chart {
     /// What it shows.
     pub title: String,
@@ -29,7 +31,7 @@ pub struct Chart {
 }
 
 /// A line of a chart; a single point is drawn as a mark.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
     /// Its name in the legend.
     pub name: String,

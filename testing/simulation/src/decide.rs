@@ -83,7 +83,8 @@ pub(crate) struct Planner {
     plan: Plan,
     /// The tables that clients may go by, with the time each was made.
     tables: Vec<(Micros, Holdings)>,
-    poll: Micros,
+    /// How long after it was replaced one of them may go by a table.
+    in_use: Micros,
 }
 
 impl Planner {
@@ -100,7 +101,7 @@ impl Planner {
             window: 0,
             plan: Plan::default(),
             tables: Vec::new(),
-            poll: cluster.poll,
+            in_use: cluster.in_use(),
         }
     }
 
@@ -207,13 +208,13 @@ impl Planner {
         }
     }
 
-    /// Replicas that some client's table may name: those of the last table, and of tables that were in force within a poll.
+    /// Replicas that some client's table may name: those of the last table, and of tables that are still in use.
     fn names(&mut self, now: Micros) -> Holdings {
         if !self.leading.make_before_break {
             return Holdings::none();
         }
-        // A table is in force until the next one is made, and in use for a poll longer.
-        let over = self.tables.iter().skip(1).take_while(|(made, _)| made + self.poll <= now).count();
+        // A table is in force until the next one is made, and in use for longer.
+        let over = self.tables.iter().skip(1).take_while(|(made, _)| made + self.in_use <= now).count();
         self.tables.drain(..over);
         Holdings::from_pairs(self.segments, self.tables.iter().flat_map(|(_, named)| named.pairs()))
     }

@@ -23,14 +23,14 @@ pub use bars::{BARS, Bar, bars};
 pub use cluster::{ClusterSettings, Knowledge, Routing, Straggler};
 pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;
-pub use figures::figures;
+pub use figures::{FIGURES, figure, skew_of_trace};
 pub use metrics::Outcome;
 pub use mixapart::{
-    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartReplay, MixApartRow,
-    MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv,
-    mixapart_figures, mixapart_jobs, mixapart_replays, mixapart_rows, mixapart_tier_rows, sustained,
+    FACEBOOK_BINS, MIXAPART_BARS, MIXAPART_FIGURES, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartReplay,
+    MixApartRow, MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart,
+    mixapart_csv, mixapart_figure, mixapart_jobs, mixapart_replays, mixapart_rows, mixapart_tier_rows, sustained,
 };
-pub use program::program;
+pub use program::{Picture, program};
 pub use run::{Fact, Observer, Unobserved};
 pub use scenario::{Scenario, Way, Workload};
 pub use shards::{

@@ -32,7 +32,7 @@ pub struct Outcome {
     pub deletes: f64,
     /// Accesses that waited for a load.
     pub stalled: u64,
-    /// Accesses that came to a worker without the segment and went on to another.
+    /// Accesses that came to a worker without the segment while others had it, or were about to.
     pub misrouted: u64,
     /// Accesses that were answered from shared storage for want of room.
     pub passed_through: u64,

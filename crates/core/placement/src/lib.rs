@@ -41,7 +41,7 @@ pub use plan::{
 };
 pub use popularity::{Popularity, Speeds, Usage, Weigh, Windows};
 pub use routing::{
-    Allowance, Asking, Candidate, ForOther, Meeting, OnTheWay, Pick, QueueView, Usual, asks_again, holder, largest_remainder,
-    left_to_the_end, pick, rank, two_choices,
+    Allowance, Asking, Candidate, ForOther, Meeting, OnTheWay, Pick, QueueView, Usual, asks_again, by_part, holder,
+    largest_remainder, left_to_the_end, pick, rank, two_choices,
 };
 pub use steps::{Changes, Garbage, InFlight, Load, Replica, Storage, changes, collect, garbage};

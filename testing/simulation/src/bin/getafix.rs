@@ -1,17 +1,12 @@
-//! Measures Getafix in simulation: `getafix bars [NAME..]` prints a JSON line a bar, `getafix figures FOLDER` draws.
+//! Measures Getafix in simulation: `getafix bars [NAME..]` prints a JSON line a bar, `getafix figures FOLDER [NAME..]` draws.
 
 use std::process::ExitCode;
 
-use forebay_simulation::{BARS, bars, figures, program};
+use forebay_simulation::{BARS, FIGURES, Picture, bars, figure, program};
 
 /// Runs with different seeds that a figure is the middle of.
 const SEEDS: u64 = 3;
 
 fn main() -> ExitCode {
-    program(
-        "getafix",
-        &BARS,
-        |name| bars(name, SEEDS),
-        || Ok(figures(SEEDS)?.into_iter().map(|(name, chart)| (name, chart.svg())).collect()),
-    )
+    program("getafix", (&BARS, |name: &str| bars(name, SEEDS)), (&FIGURES, |name: &str| figure(name, SEEDS).map(Picture::from)))
 }

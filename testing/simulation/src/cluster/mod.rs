@@ -30,6 +30,9 @@ pub struct ClusterSettings {
     pub window: Micros,
     /// Time between two polls of the routing table by a client.
     pub poll: Micros,
+    /// How old the tables of clients are: what has changed reaches all of them so long after, and nobody polls. None: each
+    /// has what its last poll brought.
+    pub table_age: Option<Micros>,
     /// Time that a worker needs to load a segment, however many it loads.
     pub load: Micros,
     /// Time that a worker needs to answer an access to a segment that it has no room for, from shared storage.
@@ -68,6 +71,7 @@ impl Default for ClusterSettings {
             stragglers: Vec::new(),
             window: 60_000_000,
             poll: 20_000_000,
+            table_age: None,
             load: 2_000_000,
             pass_through: 100_000,
             round_trip: 100,
@@ -101,6 +105,11 @@ impl ClusterSettings {
     pub fn capacity(&self) -> f64 {
         let work = if self.work.is_empty() { 1.0 } else { self.work.iter().sum::<f64>() / self.work.len() as f64 };
         (0..self.workers).map(|worker| self.speed(worker)).sum::<f64>() * 1e6 / (self.service as f64 * work)
+    }
+
+    /// How long after it was replaced a client may go by a table.
+    pub(crate) fn in_use(&self) -> Micros {
+        self.table_age.unwrap_or(self.poll)
     }
 
     /// When a run ends.

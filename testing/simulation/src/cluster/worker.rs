@@ -17,7 +17,8 @@ pub(crate) enum Has {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) done: Micros,
-    pub(crate) client: u32,
+    /// Who asked; none: another worker.
+    pub(crate) client: Option<u32>,
 }
 
 /// One server with a queue. Since service is first in, first out and its length is known, an access's end is known when
@@ -41,7 +42,7 @@ impl Worker {
     }
 
     /// Puts an access of so much work, which takes `service`, at the end of the queue; when it will be answered.
-    pub(crate) fn accept(&mut self, now: Micros, work: f64, service: Micros, client: u32) -> Micros {
+    pub(crate) fn accept(&mut self, now: Micros, work: f64, service: Micros, client: Option<u32>) -> Micros {
         let done = self.free_at.max(now) + service;
         self.free_at = done;
         self.busy += service;
@@ -51,12 +52,10 @@ impl Worker {
         done
     }
 
-    /// Starts to load a segment; when it will be there.
-    pub(crate) fn load(&mut self, now: Micros, time: Micros, segment: u32) -> Micros {
-        let ready = now + time;
+    /// Starts to load a segment, which will be there at `ready`.
+    pub(crate) fn load(&mut self, ready: Micros, segment: u32) {
         self.has[segment as usize] = Has::Loading(ready);
         self.replicas += 1;
-        ready
     }
 
     pub(crate) fn drop_replica(&mut self, segment: u32) {

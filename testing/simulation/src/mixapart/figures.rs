@@ -2,9 +2,11 @@
 
 use forebay_chart::{Bars, Chart, Line, Row};
 use forebay_scheduling::sustained_tasks;
+use forebay_types::Result;
 
 use super::bars::{KINDS, ONE_BANDWIDTH, crossing_at, loaded, over_a_set, panel};
 use super::{MixApartSettings, mixapart, mixapart_chart, mixapart_rows, sustained};
+use crate::program::{Picture, no_figure};
 
 /// Shares of the input that are drawn.
 const REUSE: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
@@ -23,19 +25,32 @@ pub fn capacity_chart(task_secs: &[f64], task_bytes: f64, bandwidths: &[f64]) ->
     Chart { title, x: "share of the input that is cached".into(), y: "parallel tasks".into(), from_zero: false, lines }
 }
 
-/// The figures of the paper from our own runs, as (name of a file without its ending, SVG).
-pub fn mixapart_figures() -> Vec<(&'static str, String)> {
+/// The figures by name, and what each shows.
+pub const MIXAPART_FIGURES: [(&str, &str); 8] = [
+    ("capacity", "parallel tasks by reuse behind 10 Gbit/s, with what is sustained (figure 1)"),
+    ("capacity-1-gbit", "the same behind 1 Gbit/s"),
+    ("cold", "a cold job against ingest, then compute (figure 3a)"),
+    ("io-intensive", "by reuse, bandwidth in proportion (figure 3b)"),
+    ("cpu-intensive", "by reuse, bandwidth in proportion (figure 3c)"),
+    ("one-bandwidth", "by reuse behind one bandwidth, and from where on it is as all data local"),
+    ("data-scheduler", "a steady load with the data scheduler and without"),
+    ("tiers", "a working set over tiers from a tenth of it to more than all of it"),
+];
+
+/// A figure of the paper from our own runs.
+pub fn mixapart_figure(name: &str) -> Result<Picture> {
     let [io, cpu] = KINDS;
-    vec![
-        ("capacity", capacity().svg()),
-        ("capacity-1-gbit", capacity_chart(&[5.0, 20.0, 60.0], 64e6, &[1e9 / 8.0]).svg()),
-        ("cold", cold().svg()),
-        ("io-intensive", by_reuse(io).svg()),
-        ("cpu-intensive", by_reuse(cpu).svg()),
-        ("one-bandwidth", one_bandwidth().svg()),
-        ("data-scheduler", data_scheduler().svg()),
-        ("tiers", tiers().svg()),
-    ]
+    Ok(match name {
+        "capacity" => capacity().into(),
+        "capacity-1-gbit" => capacity_chart(&[5.0, 20.0, 60.0], 64e6, &[1e9 / 8.0]).into(),
+        "cold" => cold().into(),
+        "io-intensive" => by_reuse(io).into(),
+        "cpu-intensive" => by_reuse(cpu).into(),
+        "one-bandwidth" => one_bandwidth().into(),
+        "data-scheduler" => data_scheduler().into(),
+        "tiers" => tiers().into(),
+        _ => return Err(no_figure(name, &MIXAPART_FIGURES)),
+    })
 }
 
 /// Figure 1, with marks for what the decision code sustains in simulation.

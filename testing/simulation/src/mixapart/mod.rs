@@ -19,7 +19,7 @@ mod tiers;
 pub use bars::{MIXAPART_BARS, MixApartBar, mixapart_bars};
 pub use bins::FACEBOOK_BINS;
 pub use compare::{MixApartRow, mixapart_chart, mixapart_csv, mixapart_rows, mixapart_tier_rows};
-pub use figures::{capacity_chart, mixapart_figures};
+pub use figures::{MIXAPART_FIGURES, capacity_chart, mixapart_figure};
 pub use jobs::MixApartJob;
 pub use outcome::{MixApartBatch, MixApartOutcome};
 pub use replay::{MixApartReplay, mixapart_jobs, mixapart_replays};

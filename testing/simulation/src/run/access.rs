@@ -1,15 +1,14 @@
-//! What becomes of a query's accesses: which worker is asked, what a wrong view costs, when the last one is answered.
+//! What becomes of a query's accesses: which worker is asked, and when the last one is answered.
 
 use crate::cluster::{Has, Knowledge};
 use crate::run::events::Event;
-use crate::run::{Engine, Pending};
-use crate::run::{Fact, Observer};
+use crate::run::{Engine, Fact, Observer, Pending};
 use crate::workload::{Micros, Query};
 
 /// A client that finds its view wrong polls again, but not more often than this.
 const POLL_AGAIN: Micros = 1_000_000;
 
-/// The way of a query: its accesses go to workers, wait, are sent elsewhere, and are answered.
+/// The way of a query: its accesses go to workers, wait, and are answered.
 impl<O: Observer> Engine<'_, O> {
     /// A query: all of its accesses leave at once, in the order that it names them.
     pub(super) fn query(&mut self, query: Query) {
@@ -31,7 +30,7 @@ impl<O: Observer> Engine<'_, O> {
                 let at = self.now + self.cluster.round_trip;
                 self.events.push(at, Event::Asked { query: slot, segment, worker });
             } else {
-                self.access(slot, segment, worker, 0);
+                self.access(slot, segment, worker);
             }
         }
     }
@@ -57,7 +56,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// An access reaches a worker.
-    pub(super) fn access(&mut self, slot: u32, segment: u32, worker: u32, tries: u32) {
+    pub(super) fn access(&mut self, slot: u32, segment: u32, worker: u32) {
         let now = self.now;
         self.advance(worker, now);
         match self.workers[worker as usize].has[segment as usize] {
@@ -65,14 +64,17 @@ impl<O: Observer> Engine<'_, O> {
             Has::Loading(ready) => {
                 // The client asks again when the load should be done; a queue isn't held up by it.
                 self.measures.stalled(now);
-                self.events.push(ready.max(now + 1), Event::Access { query: slot, segment, worker, tries });
+                self.events.push(ready.max(now + 1), Event::Access { query: slot, segment, worker });
             }
-            Has::Nothing => self.miss(slot, segment, worker, tries),
+            Has::Nothing => self.miss(slot, segment, worker),
         }
     }
 
-    /// Polls out of turn, unless that was done a moment ago.
-    fn poll_again(&mut self, client: u32) {
+    /// Polls out of turn, unless that was done a moment ago, or nobody polls.
+    pub(super) fn poll_again(&mut self, client: u32) {
+        if self.cluster.table_age.is_some() {
+            return;
+        }
         let poller = &mut self.clients[client as usize];
         if self.now >= poller.polled_at + POLL_AGAIN {
             poller.polled_at = self.now;
@@ -84,7 +86,7 @@ impl<O: Observer> Engine<'_, O> {
         let now = self.now;
         let query = &mut self.pending[slot as usize];
         let service = self.cluster.service_at(worker as usize, segment, self.workers[worker as usize].free_at.max(now));
-        let done = self.workers[worker as usize].accept(now, self.cluster.work(segment), service, query.client);
+        let done = self.workers[worker as usize].accept(now, self.cluster.work(segment), service, Some(query.client));
         self.clients[query.client as usize].queues[worker as usize].sent();
         if let Some(in_flight) = &mut self.in_flight {
             in_flight.add(segment, now, done);
@@ -94,7 +96,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// One more of a query's accesses will be answered at `done`.
-    fn answered(&mut self, slot: u32, done: Micros) {
+    pub(super) fn answered(&mut self, slot: u32, done: Micros) {
         let query = &mut self.pending[slot as usize];
         query.done = query.done.max(done);
         query.left -= 1;
@@ -105,30 +107,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A worker that isn't to have the segment was asked: the client's view is wrong, or nobody has it yet.
-    fn miss(&mut self, slot: u32, segment: u32, worker: u32, tries: u32) {
-        let now = self.now;
-        let client = self.pending[slot as usize].client;
-        let again = now + self.cluster.round_trip;
-        let holders = &self.holders[segment as usize];
-        if holders.is_empty() {
-            if self.has_room(worker) {
-                self.load(segment, worker);
-                self.access(slot, segment, worker, tries);
-            } else {
-                self.pass_through(slot, segment, worker);
-            }
-            return;
-        }
-        self.measures.misrouted(now);
-        // The client polls sooner, and tries a holder at random where its table doesn't help.
-        let next = holders[self.random.below(holders.len())];
-        self.poll_again(client);
-        self.events.push(again, Event::Access { query: slot, segment, worker: next, tries: tries + 1 });
-    }
-
     /// A worker without room answers out of shared storage, over the link that loads use.
-    fn pass_through(&mut self, slot: u32, segment: u32, worker: u32) {
+    pub(super) fn pass_through(&mut self, slot: u32, segment: u32, worker: u32) {
         let now = self.now;
         let link = &mut self.workers[worker as usize].link_free_at;
         *link = (*link).max(now) + self.cluster.pass_through;

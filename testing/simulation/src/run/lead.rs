@@ -35,10 +35,20 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Begins to load unless the worker has the segment, or no room.
     pub(super) fn load(&mut self, segment: u32, worker: u32) {
-        if self.ending || self.workers[worker as usize].has[segment as usize] != Has::Nothing || !self.has_room(worker) {
-            return;
+        if self.takes(segment, worker) {
+            self.bring(segment, worker, self.now + self.cluster.load);
         }
-        let ready = self.workers[worker as usize].load(self.now, self.cluster.load, segment);
+    }
+
+    /// Whether a worker would keep a segment that it has not.
+    pub(super) fn takes(&self, segment: u32, worker: u32) -> bool {
+        !self.ending && self.workers[worker as usize].has[segment as usize] == Has::Nothing && self.has_room(worker)
+    }
+
+    /// A segment that its worker takes is on its way there, and has come at `ready`.
+    pub(super) fn bring(&mut self, segment: u32, worker: u32, ready: Micros) {
+        assert!(self.takes(segment, worker), "segment {segment} comes to worker {worker} once, where there is room");
+        self.workers[worker as usize].load(ready, segment);
         self.holders[segment as usize].push(worker);
         self.measures.loading(self.now);
         self.observer.see(self.now, Fact::Loading { segment, worker });
@@ -116,7 +126,27 @@ impl<O: Observer> Engine<'_, O> {
         self.observer.see(self.now, Fact::Polled { client, version });
     }
 
-    fn renew_table(&mut self) {
+    /// Where clients don't poll, a table that is newer than what was sent to them is on its way.
+    pub(super) fn tell(&mut self) {
+        let Some(age) = self.cluster.table_age.filter(|_| self.table_is_old) else { return };
+        self.renew_table();
+        self.sent.push_back(self.table.clone());
+        match age {
+            0 => self.told(),
+            _ => self.events.push(self.now + age, Event::Told),
+        }
+    }
+
+    /// The oldest table that is on its way is with all clients.
+    pub(super) fn told(&mut self) {
+        let Some(table) = self.sent.pop_front() else { return };
+        for (client, its) in (0..).zip(&mut self.clients) {
+            its.table = table.clone();
+            self.observer.see(self.now, Fact::Polled { client, version: table.version });
+        }
+    }
+
+    pub(super) fn renew_table(&mut self) {
         let version = self.table.version + 1;
         let routes = self.decide.routes(self.now, &self.workers, &self.holders);
         for (segment, routes) in routes.iter().enumerate() {

@@ -1,11 +1,13 @@
 //! A run of the model: queries, loads, plans and polls in the order of time.
 
 mod access;
+mod elsewhere;
 mod events;
 mod lead;
 mod observer;
 mod pick;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use forebay_placement::{Candidate, QueueView};
@@ -74,6 +76,8 @@ struct Engine<'a, O> {
     table: Rc<Table>,
     /// Whether who holds what has changed since the table was made.
     table_is_old: bool,
+    /// Tables on their way to all clients, the oldest first.
+    sent: VecDeque<Rc<Table>>,
     events: Events<Event>,
     pending: Vec<Pending>,
     free: Vec<u32>,
@@ -100,7 +104,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         for window in 1..=cluster.windows {
             events.push(window * cluster.window, Event::Window);
         }
-        for client in 0..cluster.clients {
+        let polling = if cluster.table_age.is_some() { 0 } else { cluster.clients };
+        for client in 0..polling {
             // Clients were not started at the same time.
             let first = cluster.poll * (client as u64 + 1) / cluster.clients as u64;
             events.push(first, Event::Poll { client: client as u32, periodic: true });
@@ -123,6 +128,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             holders: vec![Vec::new(); total],
             table,
             table_is_old: false,
+            sent: VecDeque::new(),
             events,
             pending: Vec::new(),
             free: Vec::new(),
@@ -146,6 +152,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             self.measures.pass(self.now, at);
             self.now = at;
             self.event(event);
+            // Of all that happens at one time one table is made.
+            if self.events.next_at() > at {
+                self.tell();
+            }
         }
         self.measures.pass(self.now, time);
         self.now = time;
@@ -156,8 +166,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.ending = true;
         while let Some((at, event)) = self.events.pop() {
             self.now = self.now.max(at);
-            if matches!(event, Event::Access { .. } | Event::Asked { .. } | Event::Loaded { .. }) {
-                self.event(event);
+            match event {
+                Event::Loaded { .. } | Event::Access { .. } | Event::Asked { .. } | Event::Fetch { .. } => self.event(event),
+                Event::Poll { .. } | Event::Told | Event::Fresh { .. } | Event::Window => {}
             }
         }
     }
@@ -165,18 +176,20 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn event(&mut self, event: Event) {
         match event {
             Event::Loaded { worker, segment } => self.loaded(worker, segment),
-            Event::Access { query, segment, worker, tries } => self.access(query, segment, worker, tries),
+            Event::Access { query, segment, worker } => self.access(query, segment, worker),
             Event::Asked { query, segment, worker } => {
                 let client = self.pending[query as usize].client;
                 self.clients[client as usize].on_the_way[worker as usize] -= 1;
-                self.access(query, segment, worker, 0);
+                self.access(query, segment, worker);
             }
+            Event::Fetch { query, segment, worker } => self.fetch(query, segment, worker),
             Event::Poll { client, periodic } => {
                 self.poll(client);
                 if periodic {
                     self.events.push(self.now + self.cluster.poll, Event::Poll { client, periodic });
                 }
             }
+            Event::Told => self.told(),
             Event::Fresh { segment } => {
                 self.known = self.known.max(segment as usize + 1);
                 let steps = self.decided(&[], None, |decide, state| decide.fresh(state, segment));

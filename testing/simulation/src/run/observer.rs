@@ -10,7 +10,9 @@ pub enum Fact {
     Asked { query: u64, accesses: usize },
     /// An access was taken by a worker and will be answered at `done`.
     Accepted { query: u64, segment: u32, worker: u32, done: Micros },
-    /// An access was answered out of shared storage by a worker that has no room.
+    /// A worker without the segment was asked for it, and is given it by `from`, which has it.
+    Given { query: u64, segment: u32, worker: u32, from: u32 },
+    /// An access was answered by a worker that has no room for what it was given, or fetched from shared storage.
     PassedThrough { query: u64, segment: u32, worker: u32 },
     /// The last access of a query is answered at `done`.
     Answered { query: u64, done: Micros },

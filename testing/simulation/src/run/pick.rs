@@ -14,7 +14,9 @@ impl<O: Observer> Engine<'_, O> {
         while queue.front().is_some_and(|waiting| waiting.done <= now) {
             let Some(answer) = queue.pop_front() else { break };
             let waiting = queue.len() as u32;
-            self.clients[answer.client as usize].queues[worker as usize].answered(answer.done, waiting);
+            if let Some(client) = answer.client {
+                self.clients[client as usize].queues[worker as usize].answered(answer.done, waiting);
+            }
         }
     }
 

@@ -1,11 +1,13 @@
 //! What is asked of the cluster, and when.
 
 mod recorded;
+mod skew;
 mod synthetic;
 mod trace;
 mod zipf;
 
 pub use recorded::Recorded;
+pub(crate) use skew::{Skew, overlap};
 pub use synthetic::Synthetic;
 pub use trace::{Access, AccessKind, Conversion, Converted, Published, accesses, convert};
 pub(crate) use zipf::Zipf;

@@ -1,5 +1,6 @@
 //! The model of a cluster: its queues against theory, its seeds, and an oracle that watches the decisions.
 
+mod misroutes;
 mod oracle;
 mod planned;
 mod runs;

@@ -11,6 +11,8 @@ pub struct Oracle {
     poll: Micros,
     loading: HashSet<(u32, u32)>,
     held: HashSet<(u32, u32)>,
+    /// Of those that are loading: for an access that came to the wrong worker, and by no plan.
+    given: HashSet<(u32, u32)>,
     asked: HashMap<u64, usize>,
     accepted: HashMap<u64, usize>,
     ends: HashMap<u64, Micros>,
@@ -66,7 +68,7 @@ impl Oracle {
         let left = self.held.iter().filter(|(held, _)| *held == segment).count();
         assert!(left > 0, "segment {segment} has no replica left after worker {worker} deleted its own");
         assert!(
-            !self.loading.iter().any(|(loading, _)| *loading == segment),
+            !self.loading.difference(&self.given).any(|(loading, _)| *loading == segment),
             "worker {worker} deleted segment {segment} while its successor was loading"
         );
         for (client, version) in &self.tables_of_clients {
@@ -90,7 +92,16 @@ impl Observer for Oracle {
                 assert!(done > now, "an access takes time");
                 self.access(query, done);
             }
-            Fact::PassedThrough { query, .. } => self.access(query, now),
+            Fact::PassedThrough { query, segment, worker } => {
+                // What was given for it is not kept.
+                self.given.remove(&(segment, worker));
+                self.access(query, now);
+            }
+            Fact::Given { segment, worker, from, .. } => {
+                assert!(self.held.contains(&(segment, from)), "worker {from} gave segment {segment} without it");
+                assert!(!self.held.contains(&(segment, worker)), "worker {worker} was given segment {segment}, which it has");
+                self.given.insert((segment, worker));
+            }
             Fact::Answered { query, done } => {
                 let asked = self.asked.remove(&query).expect("it was asked");
                 assert_eq!(self.accepted.remove(&query), Some(asked), "query {query} was answered in part");
@@ -107,6 +118,7 @@ impl Observer for Oracle {
                 if !self.loading.remove(&(segment, worker)) {
                     assert_eq!(now, 0, "worker {worker} has segment {segment} without loading it");
                 }
+                self.given.remove(&(segment, worker));
                 self.held.insert((segment, worker));
             }
             Fact::Deleted { segment, worker } => self.deleted(now, segment, worker),

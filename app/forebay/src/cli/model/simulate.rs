@@ -165,6 +165,9 @@ pub(crate) struct GetafixArgs {
     /// Time between two polls of the routing table by a client
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) poll: Option<Duration>,
+    /// Instead of polls: how old the routing tables of all clients are
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "poll")]
+    pub(crate) table_age: Option<Duration>,
     /// Length of a run in windows; the first fifth is left out of the figures
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=100_000))]
     pub(crate) windows: Option<u32>,
@@ -177,6 +180,9 @@ pub(crate) struct GetafixArgs {
     /// Draw storage against latency to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Draw to a file how the trace's reads fall on segments by popularity and by age
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub(crate) skew: Option<PathBuf>,
     /// One JSON object a way
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named};
+use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named, skew_of_trace};
 use forebay_types::{Error, Result};
 
 use super::{list_scenarios, recorded, write};
@@ -14,17 +14,23 @@ use crate::output::list;
 const USUAL: [&str; 7] =
     ["getafix", "getafix-2", "getafix-paper", "scarlett", "uniform-equal", "uniform-2-jsq", "uniform-2-jsq-answers"];
 
+/// The oldest tables, in microseconds.
+const TABLE_AGE_MAX: u64 = 3_600_000_000;
+
 pub(crate) fn run(args: &GetafixArgs) -> Outcome {
     if args.scenario == "list" {
         return list_scenarios(args.json, &NAMES);
     }
     let scenario = scenario(args)?;
+    if let Workload::Recorded(trace) = &scenario.workload {
+        write(args.skew.as_deref(), || skew_of_trace("How a trace's reads fall on its segments", trace).svg())?;
+    }
     let ways = if args.ways.is_empty() { USUAL.map(String::from).to_vec() } else { args.ways.clone() };
     let rows = compare(&scenario, &ways, u64::from(args.seeds))?;
     write(args.csv.as_deref(), || csv(&rows))?;
     write(args.svg.as_deref(), || chart(&title(args, &scenario), &rows).svg())?;
-    let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "busiest"];
-    list(args.json, &rows, &titles, &[1, 2, 3, 4, 5, 6, 7], line)
+    let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "misrouted", "busiest"];
+    list(args.json, &rows, &titles, &[1, 2, 3, 4, 5, 6, 7, 8], line)
 }
 
 /// The scenario of that name with what the other options change.
@@ -50,11 +56,15 @@ fn scenario(args: &GetafixArgs) -> Result<Scenario> {
     cluster.room = args.room.map(|room| room as usize).or(cluster.room);
     cluster.window = args.window.map_or(cluster.window, micros);
     cluster.poll = args.poll.map_or(cluster.poll, micros);
+    cluster.table_age = args.table_age.map(micros);
     if let Some(windows) = args.windows {
         (cluster.windows, cluster.warm_up) = (u64::from(windows), u64::from(windows.div_ceil(5)));
     }
     if cluster.window < 1_000_000 || cluster.poll < 10_000 {
         return Err(Error::invalid("a window is at least 1s, and a client polls at most every 10ms: use longer ones"));
+    }
+    if cluster.table_age.is_some_and(|age| age > TABLE_AGE_MAX) {
+        return Err(Error::invalid("no table is older than an hour: use a --table-age as in 500ms"));
     }
     scenario.utilisation = args.utilisation.unwrap_or(scenario.utilisation);
     if !(scenario.utilisation > 0.0 && scenario.utilisation <= 10.0) {
@@ -79,6 +89,7 @@ fn line(row: &Row) -> Vec<String> {
         format!("{:.1}", outcome.p99_ms),
         format!("{:.1}", outcome.loads),
         outcome.stalled.to_string(),
+        outcome.misrouted.to_string(),
         format!("{:.0} %", outcome.busiest * 100.0),
     ]
 }

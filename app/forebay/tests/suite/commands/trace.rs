@@ -34,8 +34,11 @@ fn a_published_trace_is_converted_and_simulated_and_planned_for() {
     assert_eq!(trace[40]["op"], "write");
 
     let simulate = ["simulate", "getafix", "--trace", "trace.jsonl", "--workers", "3", "--windows", "5", "--seeds", "1"];
-    let rows = forebay_in(home.path(), &[&simulate[..], &["--ways", "getafix,uniform-2", "--json"]].concat()).ok().json();
+    let more = ["--ways", "getafix,uniform-2", "--table-age", "500ms", "--skew", "skew.svg", "--json"];
+    let rows = forebay_in(home.path(), &[&simulate[..], &more].concat()).ok().json();
     assert_eq!(rows.len(), 2);
+    assert!(std::fs::read_to_string(home.path().join("skew.svg")).unwrap().contains("the newest first"));
+    forebay_in(home.path(), &["simulate", "getafix", "--skew", "skew.svg"]).fails(2, &["--trace"]);
     let plan = ["plan", "replicas", "--from-log", "trace.jsonl", "--workers", "2", "--json"];
     let answer = forebay_in(home.path(), &plan).ok().json().remove(0);
     let counted: u64 = answer["assignment"]

@@ -1,11 +1,20 @@
 //! Which workers one asks for pages that it misses, and in which order.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use forebay_types::WorkerId;
 
 /// Workers that are asked for a run at most.
 const ASKED_MAX: usize = 3;
+
+/// Those whom a line of the routing table names, for [`Asking`]: the one with the largest part first, which is the likeliest to have what is
+/// read.
+pub fn by_part(line: &[(WorkerId, u32)]) -> Vec<WorkerId> {
+    let mut line = line.to_vec();
+    line.sort_by_key(|(worker, part)| (Reverse(*part), *worker));
+    line.into_iter().map(|(worker, _)| worker).collect()
+}
 
 /// Whom a worker asks for pages before shared storage, one after the other, each once.
 ///
@@ -46,6 +55,7 @@ impl Asking {
         let next = home.or_else(|| self.left.front().copied())?;
         self.left.retain(|worker| *worker != next);
         self.asked.push(next);
+        assert!(self.asked.len() <= ASKED_MAX, "{} workers are asked for one run", self.asked.len());
         Some(next)
     }
 
@@ -70,6 +80,13 @@ mod tests {
 
     fn rest(mut asking: Asking) -> Vec<WorkerId> {
         std::iter::from_fn(|| asking.turn()).collect()
+    }
+
+    #[test]
+    fn who_has_the_largest_part_is_asked_first_and_of_equal_ones_the_first() {
+        let line = [(3, 20), (9, 20), (4, 60)].map(|(worker, part)| (WorkerId(worker), part));
+        assert_eq!(by_part(&line), ids(&[4, 3, 9]));
+        assert!(by_part(&[]).is_empty());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use forebay_types::{RouteKey, WorkerId};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use asking::Asking;
+pub use asking::{Asking, by_part};
 pub use on_the_way::{ForOther, Meeting, OnTheWay, asks_again, left_to_the_end};
 pub use pick::{Candidate, Pick, pick, two_choices};
 pub use queues::QueueView;

@@ -3,13 +3,12 @@
 mod gaps;
 mod silence;
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_placement::Asking;
+use forebay_placement::{Asking, by_part};
 use forebay_protocol::DataRequest;
 use forebay_runtime::simulated;
 use forebay_types::{Key, MountId, ObjectVersion, PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
@@ -169,11 +168,7 @@ impl Elsewhere {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
         let (routes, whereabouts) = (self.cluster.routes(), &self.cluster.whereabouts);
         let homes: Vec<WorkerId> = match routes.holders(route) {
-            Some(line) => {
-                let mut line = line.to_vec();
-                line.sort_by_key(|(worker, weight)| (Reverse(*weight), *worker));
-                line.into_iter().map(|(worker, _)| worker).collect()
-            }
+            Some(line) => by_part(line),
             None => self.cluster.other_home(route, self.began.elapsed() < NEW_FOR).into_iter().collect(),
         };
         let may_be_asked = |worker: &WorkerId| *worker != self.cluster.id && self.is_well(*worker);

@@ -1,26 +1,59 @@
 //! Figures of the paper, redrawn from our own runs.
 
+mod loads;
+
 use forebay_chart::{Chart, Line};
 use forebay_types::Result;
 
 use crate::compare::{compare, named, way};
+use crate::decide::Leading;
 use crate::metrics::Outcome;
+use crate::program::no_figure;
 use crate::scenario::{Scenario, Way};
 
-/// The figures as (name of a file without its ending, chart), each point the middle of seeds 1 to `seeds`.
-pub fn figures(seeds: u64) -> Result<Vec<(&'static str, Chart)>> {
+pub use loads::skew_of_trace;
+
+/// The figures by name, and what each shows.
+pub const FIGURES: [(&str, &str); 14] = [
+    ("knee", "uniform replication by workers and rate (figure 1)"),
+    ("popularity", "how many reads the most popular segments have (of figures 2 and 3)"),
+    ("age", "how many reads the newest segments have (of figures 2 and 3)"),
+    ("overlap", "how far windows read the same (of figures 2 and 3)"),
+    ("storage-p50", "storage against the median (figure 12)"),
+    ("storage-p95", "storage against 95 of 100"),
+    ("storage-p99", "storage against 99 of 100"),
+    ("workers-storage", "storage with 10 to 25 workers (figures 10 and 11)"),
+    ("workers-p99", "99 of 100 with 10 to 25 workers (figures 10 and 11)"),
+    ("utilisation", "latency against load"),
+    ("garbage", "garbage collection by room (figure 16)"),
+    ("polling", "latency by how often clients poll (figure 15)"),
+    ("table-age", "reads that come to the wrong worker, by how old clients' tables are"),
+    ("table-age-p99", "what these cost"),
+];
+
+/// One of the figures; each point that is of runs is the middle of seeds 1 to `seeds`.
+pub fn figure(name: &str, seeds: u64) -> Result<Chart> {
     let draw = Draw { seeds };
-    Ok(vec![
-        ("knee", draw.knee()?),
-        ("storage-p50", draw.storage("p50", |outcome| outcome.p50_ms)?),
-        ("storage-p95", draw.storage("p95", |outcome| outcome.p95_ms)?),
-        ("storage-p99", draw.storage("p99", |outcome| outcome.p99_ms)?),
-        ("workers-storage", draw.workers("replicas a segment", |outcome| outcome.storage)?),
-        ("workers-p99", draw.workers("p99, ms", |outcome| outcome.p99_ms)?),
-        ("utilisation", draw.utilisation()?),
-        ("garbage", draw.garbage()?),
-        ("polling", draw.polling()?),
-    ])
+    match name {
+        "knee" => draw.knee(),
+        "popularity" => loads::popularity(),
+        "age" => loads::age(),
+        "overlap" => loads::overlaps(),
+        "storage-p50" => draw.storage("p50", |outcome| outcome.p50_ms),
+        "storage-p95" => draw.storage("p95", |outcome| outcome.p95_ms),
+        "storage-p99" => draw.storage("p99", |outcome| outcome.p99_ms),
+        "workers-storage" => draw.workers("replicas a segment", |outcome| outcome.storage),
+        "workers-p99" => draw.workers("p99, ms", |outcome| outcome.p99_ms),
+        "utilisation" => draw.utilisation(),
+        "garbage" => draw.garbage(),
+        "polling" => draw.polling(),
+        "table-age" => {
+            let of_a_million = |outcome: &Outcome| outcome.misrouted as f64 * 1e6 / outcome.accesses.max(1) as f64;
+            Ok(Chart { from_zero: true, ..draw.table_age("misrouted of a million reads", of_a_million)? })
+        }
+        "table-age-p99" => draw.table_age("p99, ms", |outcome| outcome.p99_ms),
+        _ => Err(no_figure(name, &FIGURES)),
+    }
 }
 
 struct Draw {
@@ -126,11 +159,10 @@ impl Draw {
     /// Figure 15: how often clients poll, up to five windows.
     fn polling(&self) -> Result<Chart> {
         let mut lines = Vec::new();
-        let breaks = |way: Way| Way { leading: crate::Leading { make_before_break: false, ..way.leading }, ..way };
         for (title, scenario, way) in [
             ("getafix", "paper", way("getafix")?),
             ("getafix-paper", "paper", way("getafix-paper")?),
-            ("..., break before make", "paper", breaks(way("getafix-paper")?)),
+            ("..., break before make", "paper", break_before_make("getafix-paper")?),
             ("getafix, hot", "hot", way("getafix")?),
             ("getafix, new segments", "fresh", way("getafix")?),
             ("getafix-paper, new segm.", "fresh", way("getafix-paper")?),
@@ -143,6 +175,30 @@ impl Draw {
         }
         Ok(chart("How often clients ask for the routing table", "seconds between polls", "p99, ms", lines))
     }
+
+    /// By how old the tables of clients are: workers that drop a replica at once are asked for it until the news is there.
+    fn table_age(&self, y: &str, of: fn(&Outcome) -> f64) -> Result<Chart> {
+        let mut lines = Vec::new();
+        for (title, way) in [
+            ("getafix", way("getafix")?),
+            ("..., break before make", break_before_make("getafix")?),
+            ("getafix-paper", way("getafix-paper")?),
+            ("..., break before make", break_before_make("getafix-paper")?),
+        ] {
+            lines.push(line(title, &[0, 50, 100, 200, 500, 1_000, 2_000], |ms| {
+                let mut place = place("paper")?;
+                place.cluster.table_age = Some(ms * 1_000);
+                Ok((*ms as f64, of(&self.run(&place, &way))))
+            })?);
+        }
+        Ok(chart("How old the routing tables of clients are", "age of tables, ms", y, lines))
+    }
+}
+
+/// A way in which a replica that is not planned any more goes at once, whoever may be sent to it.
+fn break_before_make(name: &str) -> Result<Way> {
+    let way = way(name)?;
+    Ok(Way { leading: Leading { make_before_break: false, ..way.leading }, ..way })
 }
 
 fn line<T>(name: &str, steps: &[T], point: impl Fn(&T) -> Result<(f64, f64)>) -> Result<Line> {
