@@ -34,7 +34,7 @@ pub const MIXAPART_FIGURES: [(&str, &str); 8] = [
     ("cpu-intensive", "by reuse, bandwidth in proportion (figure 3c)"),
     ("one-bandwidth", "by reuse behind one bandwidth, and from where on it is as all data local"),
     ("data-scheduler", "a steady load with the data scheduler and without"),
-    ("tiers", "a working set over tiers from a tenth of it to more than all of it"),
+    ("tiers", "a steady load over a working set by the size of memory, with and without disks for it"),
 ];
 
 /// A figure of the paper from our own runs.
