@@ -48,6 +48,7 @@ pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
 pub use model::value::{Value, ValueType};
 pub use query::predicate::Query;
 pub use query::waited::GoOn;
+pub use query::work::{steps_of_get, worked};
 pub use record::Record;
 pub use sampling::QueryCounters;
 pub use shard::{Page, Shard, ShardInfo};
