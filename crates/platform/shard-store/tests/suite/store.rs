@@ -39,7 +39,7 @@ fn a_search_ends_when_nobody_waits_for_it_and_no_other_one_does() {
 
 #[test]
 fn a_question_weighs_as_much_as_it_has_to_find() {
-    let (_folder, path, _) = built(1, 3000, 0.0);
+    let (_folder, path, _) = built(1, 3000, 0.5);
     let store = Store::open(&path).unwrap();
     let steps = |question: &str| Answered::steps(&store, question.as_bytes());
     let many = steps(r#"{"search": {"attr": "word", "contains": "a"}, "limit": 100000}"#);
