@@ -11,6 +11,7 @@
 
 mod base;
 mod bits;
+mod bounds;
 mod build;
 mod cold;
 mod flat;
@@ -32,6 +33,7 @@ mod steps;
 mod suffix;
 mod window;
 
+pub use bounds::{Bounds, is_excluded};
 pub use build::assemble::BuiltShard;
 pub use build::{Builder, INPUT_BYTES_MAX};
 pub use cold::{ColdFile, ColdRange, ColdTail, ColdWriter};

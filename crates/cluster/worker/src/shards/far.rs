@@ -212,6 +212,7 @@ impl Shards {
         };
         let said = match &question {
             FarQuestion::Get { key, .. } => FarAnswer::Record(self.far_record(door, far, key, &mut took).await?),
+            FarQuestion::Updated { .. } => FarAnswer::Keys(Vec::new()),
             FarQuestion::Equal { attribute, value, .. } => {
                 let Some(directory) = far.tail.directory(*attribute, value)? else { return Ok(None) };
                 let bytes = self.far_bytes(door, far, &directory, &mut took).await?;
@@ -284,7 +285,11 @@ enum Planned {
 
 impl Planned {
     fn is_get(&self) -> bool {
-        !matches!(self, Self::Question(FarQuestion::Equal { .. }))
+        !matches!(self, Self::Question(FarQuestion::Equal { .. } | FarQuestion::Updated { .. }))
+    }
+
+    fn is_equality(&self) -> bool {
+        matches!(self, Self::Question(FarQuestion::Equal { .. }))
     }
 
     /// The hash of the record that is asked for.
@@ -308,7 +313,7 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
     };
     let mut planned = Vec::with_capacity(lines.len());
     for line in lines {
-        match FarQuestion::parse(columns, line) {
+        match FarQuestion::parse(columns, line, |query| asked.shard().excludes(query, columns)) {
             Ok(Some(question)) => planned.push(Planned::Question(question)),
             Ok(None) => return Ok(None),
             Err(error) => planned.push(Planned::Wrong(Answered::failed(&error))),
@@ -320,6 +325,6 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
 fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked, room_bytes: u64) -> Residence {
     let cost = known.map_or(0.0, |far| far.cost.lock().at(far.began.elapsed().as_secs_f64()));
     let gets = planned.iter().filter(|planned| planned.record().is_some()).count() as u64;
-    let equalities = planned.iter().filter(|planned| !planned.is_get()).count() as u64;
+    let equalities = planned.iter().filter(|planned| planned.is_equality()).count() as u64;
     residence(cost, gets, equalities, asked.shard().bytes(), room_bytes)
 }
