@@ -79,6 +79,10 @@ impl Took {
 
     /// Seconds that a call takes when none waits before it.
     fn alone(self) -> f64 {
+        debug_assert!(
+            self.all_steps >= self.steps && self.steps > 0.0,
+            "a call is part of what was there, and is never for nothing"
+        );
         self.seconds / self.all_steps * self.steps
     }
 }

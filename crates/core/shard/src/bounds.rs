@@ -35,8 +35,9 @@ impl Bounds {
     /// Of the values of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let most = self.most.zip(other.most).map(|(one, other)| one.max(other));
-        Self { least: self.least.min(other.least), most }
+        let (least, most) = (self.least.min(other.least), self.most.zip(other.most).map(|(one, other)| one.max(other)));
+        debug_assert!(most.as_ref().is_none_or(|most| least <= *most), "one end is not above the other");
+        Self { least, most }
     }
 
     /// Whether no value is between these.
@@ -82,6 +83,7 @@ fn not_below(value: &[u8]) -> Option<Vec<u8>> {
     let last = value[..Bounds::BYTES_MAX].iter().rposition(|byte| *byte < u8::MAX)?;
     let mut above = value[..=last].to_vec();
     above[last] += 1;
+    debug_assert!(above.as_slice() > value, "what is cut is rounded up");
     Some(above)
 }
 

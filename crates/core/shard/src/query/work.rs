@@ -25,6 +25,7 @@ pub fn worked() -> u64 {
 
 /// A question of this thread is estimated to take so many steps.
 pub(crate) fn begins(steps: u64) {
+    debug_assert!(steps <= STEPS_MAX, "{steps} steps of one question");
     WORKED.set(WORKED.get().wrapping_add(steps));
 }
 
