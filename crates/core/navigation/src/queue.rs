@@ -9,8 +9,8 @@ pub struct QueueLimits {
     pub calls: u32,
 }
 
-/// What workers go by: seconds of a shard without layers.
-pub const QUEUE_LIMITS: QueueLimits = QueueLimits { steps: 1 << 22, calls: 1024 };
+/// What workers go by: about ten seconds of a shard without layers, at 0.1 to 0.2 us a step.
+pub const QUEUE_LIMITS: QueueLimits = QueueLimits { steps: 1 << 26, calls: 1024 };
 
 /// Calls to a shard that are under way or waiting, and the steps that they are estimated to take.
 ///
@@ -20,8 +20,8 @@ pub const QUEUE_LIMITS: QueueLimits = QueueLimits { steps: 1 << 22, calls: 1024 
 /// let get = queue.enter(120, &QUEUE_LIMITS).expect("nobody is there");
 /// // A search is weighed once its hits are known.
 /// let search = queue.enter(500, &QUEUE_LIMITS).expect("120 steps are few");
-/// let search = queue.weigh(search, 5_000_000);
-/// assert_eq!((queue.calls(), queue.steps()), (2, 5_000_120));
+/// let search = queue.weigh(search, 100_000_000);
+/// assert_eq!((queue.calls(), queue.steps()), (2, 100_000_120));
 /// assert_eq!(queue.enter(1, &QUEUE_LIMITS), None);
 /// queue.leave(search);
 /// queue.leave(get);
