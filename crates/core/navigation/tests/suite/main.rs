@@ -1,4 +1,4 @@
-//! Navigation: budgets, curves, levels, orders, choices, queues, repairs, changes of shards.
+//! Navigation: budgets, curves, levels, orders, choices, repairs, changes of shards.
 
 mod budgets;
 mod choices;
@@ -7,7 +7,6 @@ mod lendings;
 mod orders;
 mod plans;
 mod properties;
-mod queues;
 mod repairs;
 mod repeats;
 mod reshards;
