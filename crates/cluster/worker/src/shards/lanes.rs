@@ -16,12 +16,15 @@ const GETS_AT_ONCE: usize = 2;
 const HERE_AT_ONCE: usize = 2;
 /// Of searches and counts, which take up to seconds.
 const SEARCHES_AT_ONCE: usize = 1;
+/// Calls that are weighed at a time while they wait: however many come, they take no more threads.
+const WEIGHED_AT_ONCE: usize = 1;
 
 /// Turns at a shard.
 pub(super) struct Lanes {
     gets: Arc<Semaphore>,
     here: Arc<Semaphore>,
     searches: Arc<Semaphore>,
+    weighing: Arc<Semaphore>,
     queue: Arc<Mutex<StepQueue>>,
 }
 
@@ -84,7 +87,8 @@ impl Lanes {
 
     fn new(gets: usize, searches: usize) -> Self {
         let lane = |at_once| Arc::new(Semaphore::new(at_once));
-        Self { gets: lane(gets), here: lane(HERE_AT_ONCE), searches: lane(searches), queue: Arc::default() }
+        let weighing = lane(WEIGHED_AT_ONCE);
+        Self { gets: lane(gets), here: lane(HERE_AT_ONCE), searches: lane(searches), weighing, queue: Arc::default() }
     }
 
     /// Calls under way or waiting.
@@ -132,6 +136,11 @@ impl Lanes {
         debug_assert!(turn.permit.is_none(), "it begins once");
         turn.permit = Arc::clone(self.lane(are_gets)).try_acquire_owned().ok();
         turn.permit.is_some()
+    }
+
+    /// Leave to weigh a call that waits, as long as it is held; none while another one is weighed.
+    pub(super) fn weighs(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.weighing).try_acquire_owned().ok()
     }
 
     /// Waits for the turn of who has a place. `Retry` when it does not come until `deadline`.
@@ -222,6 +231,10 @@ mod tests {
         let lanes = Lanes::default();
         let search = lanes.enter(100, false, soon()).await.unwrap();
         let next = lanes.line_up(100).unwrap();
+        let weighing = lanes.weighs().unwrap();
+        assert!(lanes.weighs().is_none(), "one at a time");
+        drop(weighing);
+        assert!(lanes.weighs().is_some());
         search.weigh_up(7);
         assert_eq!((search.steps(), lanes.told(5).queue), (100, 200), "what is known already is no less");
         search.weigh_up(QUEUE_LIMITS.steps);

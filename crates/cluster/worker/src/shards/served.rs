@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
 use super::dial::Dial;
-use super::lanes::{Lanes, Queued};
+use super::lanes::{Lanes, Queued, Turn};
 use super::log::{Follower, Queue};
 use super::spent::Spent;
 use super::{Asked, Manifest, Shards};
@@ -127,9 +127,7 @@ impl Served {
         let questions = Arc::new(questions);
         if !self.lanes.begins(&mut turn, questions.are_gets) {
             if !questions.are_gets {
-                // What is behind it has to know what is before it.
-                let (asked, store) = (Arc::clone(&questions), self.store.load_full());
-                turn.weigh(aside("weighing a question", move || Ok(asked.steps(&store))).await?);
+                self.weigh(&turn, &questions, deadline).await?;
             }
             turn = self.lanes.wait(turn, questions.are_gets, deadline).await.map_err(later)?;
         }
@@ -162,6 +160,23 @@ impl Served {
         self.dial.corrected(presumed, steps);
         self.took(&questions, steps, took);
         Ok((answers, self.lanes.told(steps)))
+    }
+
+    /// Weighs searches that have to wait, unless others are being weighed: what is behind them has to know what is before it.
+    async fn weigh(&self, turn: &Turn, questions: &Arc<Questions>, deadline: Instant) -> Result<()> {
+        let Some(weighing) = self.lanes.weighs() else { return Ok(()) };
+        let (asked, store) = (Arc::clone(questions), self.store.load_full());
+        let work = move || {
+            let steps = asked.steps(&store);
+            // Held until here, also where nobody waits for it any more.
+            drop(weighing);
+            Ok(steps)
+        };
+        // Who has waited too long is told so when he waits for his turn.
+        if let Ok(steps) = forebay_runtime::time::timeout_at(deadline, aside("weighing a question", work)).await {
+            turn.weigh(steps?);
+        }
+        Ok(())
     }
 
     /// Answers gets here and now; none where they may take long, or as many are being answered so as may.
