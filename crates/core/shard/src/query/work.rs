@@ -31,7 +31,7 @@ pub(crate) fn begins(steps: u64) {
 
 /// Steps that a get is estimated to take, of a shard of so many records with so many symbols, or bytes, in all.
 pub fn steps_of_get(symbols: u64, records: u64) -> u64 {
-    (GET_STEPS + symbols / records.max(1)).min(STEPS_MAX)
+    GET_STEPS.saturating_add(symbols / records.max(1)).min(STEPS_MAX)
 }
 
 /// The same for finding so many hits.
@@ -178,5 +178,11 @@ mod tests {
         }
         let counted = worked_in(|| assert!(shard.get(&Key::U64(7)).unwrap().is_some()));
         assert_eq!((counted, shard.get_steps() > GET_STEPS), (shard.get_steps(), true));
+    }
+
+    #[test]
+    fn what_a_manifest_says_of_a_shard_makes_no_get_endless() {
+        assert_eq!((steps_of_get(1000, 10), steps_of_get(0, 0)), (GET_STEPS + 100, GET_STEPS));
+        assert_eq!(steps_of_get(u64::MAX, 0), STEPS_MAX);
     }
 }
