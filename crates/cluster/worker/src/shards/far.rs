@@ -311,9 +311,10 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
             return Ok(Some(keys.iter().map(|key| Planned::Record(key.clone(), Arc::clone(&wanted))).collect()));
         }
     };
+    let is_excluded = asked.shard().excluding(columns);
     let mut planned = Vec::with_capacity(lines.len());
     for line in lines {
-        match FarQuestion::parse(columns, line, |query| asked.shard().excludes(query, columns)) {
+        match FarQuestion::parse(columns, line, &is_excluded) {
             Ok(Some(question)) => planned.push(Planned::Question(question)),
             Ok(None) => return Ok(None),
             Err(error) => planned.push(Planned::Wrong(Answered::failed(&error))),

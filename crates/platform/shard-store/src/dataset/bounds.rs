@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::literal::parse_hex;
 
-/// Digits of all ends of a shard at most: a manifest of many shards is read whole.
-const DIGITS_MAX: usize = 640;
+/// Bytes of what is said of a shard at most: a manifest of many shards is read whole, and has to fit.
+const BYTES_MAX: usize = 768;
+/// Those around the digits of an attribute's ends.
+const AROUND_BYTES: usize = 23;
 
 /// The ends of an attribute's values in the order of their bytes (docs/specs/shard.md), in hex.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,8 +26,8 @@ impl DatasetBounds {
         Self { least: hex(&bounds.least), most: bounds.most.as_deref().map(hex) }
     }
 
-    fn digits(&self) -> usize {
-        self.least.len() + self.most.as_ref().map_or(0, String::len)
+    fn bytes(&self) -> usize {
+        AROUND_BYTES + self.least.len() + self.most.as_ref().map_or(0, String::len)
     }
 
     fn read(&self) -> Option<Bounds> {
@@ -39,11 +41,11 @@ impl DatasetBounds {
 
 /// What is kept of the bounds of all attributes: those of the first columns that there is room for.
 pub(super) fn kept(all: &[Option<Bounds>]) -> Vec<Option<DatasetBounds>> {
-    let mut left = DIGITS_MAX;
+    let mut left = BYTES_MAX;
     let mut fits = |bounds: &DatasetBounds| {
-        let digits = bounds.digits();
-        let fits = digits <= left;
-        left -= if fits { digits } else { 0 };
+        let bytes = bounds.bytes();
+        let fits = bytes <= left;
+        left -= if fits { bytes } else { 0 };
         fits
     };
     let mut kept: Vec<_> = all.iter().map(|bounds| bounds.as_ref().map(DatasetBounds::of).filter(&mut fits)).collect();
@@ -77,7 +79,11 @@ mod tests {
     fn of_many_columns_the_first_are_kept() {
         let all = vec![Some(Bounds::of(&[7; 12], &[7; 12])); 100];
         let kept = kept(&all);
-        assert_eq!((kept.len(), kept.iter().all(Option::is_some)), (DIGITS_MAX / 48, true));
+        assert_eq!((kept.len(), kept.iter().all(Option::is_some)), (BYTES_MAX / (48 + AROUND_BYTES), true));
         assert_eq!(read(&kept).unwrap(), all[..kept.len()]);
+        assert!(serde_json::to_vec(&kept).unwrap().len() <= BYTES_MAX + 1);
+        // Short ones have more around them than in them.
+        let short = super::kept(&vec![Some(Bounds::of(b"", b"")); 100]);
+        assert_eq!(short.len(), BYTES_MAX / AROUND_BYTES);
     }
 }

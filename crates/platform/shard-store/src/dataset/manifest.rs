@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(Dataset::decode(&bytes, "m").unwrap(), said);
         assert_eq!(said.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
         let equal = |text: &str| forebay_shard::Query::eq(0, forebay_shard::Value::Text(text.into()));
-        let is_out = |dataset: &Dataset, text: &str| dataset.shards[0].excludes(&equal(text), &dataset.columns);
+        let is_out = |dataset: &Dataset, text: &str| dataset.shards[0].excluding(&dataset.columns)(&equal(text));
         assert_eq!(["a", "b", "c", "e"].map(|text| is_out(&said, text)), [true, false, false, true]);
         assert!(!is_out(&plain, "a"), "nothing is known");
         for bounds in [vec![None; 129], vec![Some(DatasetBounds { least: "65".into(), ..ends })]] {

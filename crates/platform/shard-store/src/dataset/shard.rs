@@ -80,9 +80,10 @@ impl DatasetShard {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
     }
 
-    /// Whether no record in its files meets a query; what its log says is not in them.
-    pub fn excludes(&self, query: &Query, columns: &Columns) -> bool {
-        bounds::read(&self.bounds).is_ok_and(|bounds| is_excluded(query, &columns.schema(), &bounds))
+    /// Says whether no record in its files meets a query; what its log says is not in them.
+    pub fn excluding(&self, columns: &Columns) -> impl Fn(&Query) -> bool + use<> {
+        let (bounds, schema) = (bounds::read(&self.bounds).unwrap_or_default(), columns.schema());
+        move |query: &Query| is_excluded(query, &schema, &bounds)
     }
 
     pub(super) fn check(&self) -> Result<()> {
