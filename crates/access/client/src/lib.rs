@@ -36,7 +36,7 @@ pub use nodes::{
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, Planned, RowsQuestion};
 pub use settings::ClientSettings;
-pub use shards::{ShardCalls, WantedRecords};
+pub use shards::{ShardCalls, ShardQueue, WantedRecords};
 pub use store::{DraftStore, LiveStore, SnapshotStore};
 pub use write::{Draft, Drafts, Writer};
 

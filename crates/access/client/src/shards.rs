@@ -34,6 +34,15 @@ pub struct WantedRecords<'a> {
     pub versioned: bool,
 }
 
+/// How long a worker's queue for a shard is, as an answer tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardQueue {
+    /// Estimated steps of the other calls that were there; where there are no `steps`, how many these were.
+    pub queue: u32,
+    /// Estimated steps of the call that was answered; 0 of a worker that counts calls.
+    pub steps: u32,
+}
+
 /// Calls to one worker about a shard. Each is `Retry` when the worker has no turn for it `within` that time, or can't be reached.
 pub struct ShardCalls {
     routes: Arc<Routes>,
@@ -52,7 +61,7 @@ impl ShardCalls {
         shard: u32,
         questions: Bytes,
         within: Duration,
-    ) -> Result<(Bytes, u32)> {
+    ) -> Result<(Bytes, ShardQueue)> {
         let request = DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms: millis(within) };
         self.call(worker, "a question to a shard", request, vec![questions], within, answers).await
     }
@@ -64,7 +73,7 @@ impl ShardCalls {
         wanted: &WantedRecords<'_>,
         keys: Bytes,
         within: Duration,
-    ) -> Result<(Bytes, u32)> {
+    ) -> Result<(Bytes, ShardQueue)> {
         let request = DataRequest::GetRecords(protocol::WantedRecords {
             dataset: wanted.dataset.clone(),
             shard: wanted.shard,
@@ -140,8 +149,8 @@ impl ShardCalls {
     }
 }
 
-fn answers(reply: DataReply, answers: Bytes) -> Option<(Bytes, u32)> {
-    if let DataReply::Shard { queue } = reply { Some((answers, queue)) } else { None }
+fn answers(reply: DataReply, answers: Bytes) -> Option<(Bytes, ShardQueue)> {
+    if let DataReply::Shard { queue, steps } = reply { Some((answers, ShardQueue { queue, steps })) } else { None }
 }
 
 fn millis(within: Duration) -> u32 {

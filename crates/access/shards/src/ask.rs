@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_client::ShardQueue;
 use forebay_placement::rank;
 use forebay_shard_store::Answered;
 use forebay_types::{Error, ErrorKind, Result, RouteKey, WorkerId};
@@ -90,7 +91,7 @@ impl Shards {
         &self,
         worker: WorkerId,
         shard: usize,
-        asking: impl Future<Output = Result<(Bytes, u32)>>,
+        asking: impl Future<Output = Result<(Bytes, ShardQueue)>>,
     ) -> Result<Bytes> {
         let mut call = Call::begin(self, shard, worker);
         match asking.await {

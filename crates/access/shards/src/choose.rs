@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_client::ShardQueue;
 use forebay_navigation::{Candidate, choose};
 use forebay_types::WorkerId;
 
@@ -33,7 +34,7 @@ pub(crate) struct Workers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// With the queue that the worker told of.
-    Answered(u32),
+    Answered(ShardQueue),
     /// The worker could not answer, or was not reached.
     Failed,
     /// The worker has no room for the shard, and for others it may have.
@@ -49,17 +50,50 @@ pub(crate) enum Ended {
 struct Standing {
     /// Calls of this client that are under way.
     asked: u32,
-    /// The queue that the last answer told of.
+    /// The queue that the last answer told of, in estimated steps; in calls where the worker counts these.
     told: u32,
-    /// Seconds that a call takes when none waits before it, aged; none before the first answer.
-    seconds: Option<f64>,
+    /// What answers took, aged; none before the first one.
+    took: Option<Took>,
     /// Until when it is asked last, since it has no room for the shard, or too many wait there.
     last_until: Option<Instant>,
 }
 
+/// What an answer took.
+#[derive(Clone, Copy)]
+struct Took {
+    seconds: f64,
+    /// Steps of the call itself, and of those before it.
+    steps: f64,
+    all_steps: f64,
+}
+
+impl Took {
+    fn then(self, new: Self) -> Self {
+        let aged = |before: f64, new: f64| before * KEEP + new * (1.0 - KEEP);
+        Self {
+            seconds: aged(self.seconds, new.seconds),
+            steps: aged(self.steps, new.steps),
+            all_steps: aged(self.all_steps, new.all_steps),
+        }
+    }
+
+    /// Seconds that a call takes when none waits before it.
+    fn alone(self) -> f64 {
+        debug_assert!(
+            self.all_steps >= self.steps && self.steps > 0.0,
+            "a call is part of what was there, and is never for nothing"
+        );
+        self.seconds / self.all_steps * self.steps
+    }
+}
+
 impl Standing {
+    /// In calls such as this client's, of which each counts as its usual steps: so a long search of others is as many of them as it takes
+    /// the time of, and workers that count calls are compared with those that count steps.
     fn candidate(&self) -> Candidate {
-        Candidate { own: self.asked, told: self.told, service_us: self.seconds.unwrap_or(0.0) * 1e6 }
+        let Some(took) = self.took else { return Candidate { own: self.asked, told: self.told, service_us: 0.0 } };
+        let told = (f64::from(self.told) / took.steps).round() as u32;
+        Candidate { own: self.asked, told, service_us: took.alone() * 1e6 }
     }
 }
 
@@ -127,10 +161,11 @@ impl Workers {
             }
             Ended::Answered(queue) => queue,
         };
-        let alone = took.as_secs_f64() / f64::from(standing.told.min(queue) + 1);
-        standing.seconds = Some(standing.seconds.map_or(alone, |before| before * KEEP + alone * (1.0 - KEEP)));
-        debug_assert!(standing.seconds.is_some_and(|seconds| seconds >= 0.0), "what calls take is a time");
-        standing.told = queue;
+        let steps = f64::from(queue.steps.max(1));
+        let new = Took { seconds: took.as_secs_f64(), steps, all_steps: f64::from(standing.told.min(queue.queue)) + steps };
+        standing.took = Some(standing.took.map_or(new, |before| before.then(new)));
+        debug_assert!(standing.took.is_some_and(|took| took.alone() >= 0.0), "what calls take is a time");
+        standing.told = queue.queue;
         self.away.remove(&worker);
     }
 
@@ -163,6 +198,10 @@ mod tests {
     const C: WorkerId = WorkerId(3);
 
     fn answered(workers: &mut Workers, worker: WorkerId, millis: u64, queue: u32) {
+        answered_in_steps(workers, worker, millis, ShardQueue { queue, steps: 0 });
+    }
+
+    fn answered_in_steps(workers: &mut Workers, worker: WorkerId, millis: u64, queue: ShardQueue) {
         workers.begin(0, worker);
         workers.end(0, worker, Duration::from_millis(millis), Ended::Answered(queue), forebay_runtime::now());
     }
@@ -198,6 +237,29 @@ mod tests {
     }
 
     #[test]
+    fn one_long_search_of_others_is_a_longer_queue_than_some_gets() {
+        let mut workers = Workers::default();
+        answered_in_steps(&mut workers, A, 10, ShardQueue { queue: 500_000, steps: 1000 });
+        answered_in_steps(&mut workers, B, 10, ShardQueue { queue: 5 * 1000, steps: 1000 });
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [B, A], "one call there, five here");
+        // What takes a tenth of a usual call makes no difference.
+        let mut workers = Workers::default();
+        answered_in_steps(&mut workers, A, 10, ShardQueue { queue: 0, steps: 1000 });
+        answered_in_steps(&mut workers, B, 9, ShardQueue { queue: 100, steps: 1000 });
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
+    fn a_worker_that_counts_calls_is_compared_with_one_that_counts_steps() {
+        let mut workers = Workers::default();
+        answered_in_steps(&mut workers, A, 10, ShardQueue { queue: 2000, steps: 1000 });
+        answered(&mut workers, B, 10, 9);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [A, B], "two calls there, nine here");
+        answered(&mut workers, B, 10, 0);
+        assert_eq!(workers.order(0, &[A, B], 2, 0, forebay_runtime::now()), [B, A]);
+    }
+
+    #[test]
     fn who_did_not_answer_is_asked_last_for_a_while() {
         let (mut workers, now) = (Workers::default(), forebay_runtime::now());
         workers.begin(0, A);
@@ -227,7 +289,13 @@ mod tests {
         let mut workers = Workers::default();
         let answered = |workers: &mut Workers, shard, worker, millis| {
             workers.begin(shard, worker);
-            workers.end(shard, worker, Duration::from_millis(millis), Ended::Answered(0), forebay_runtime::now());
+            workers.end(
+                shard,
+                worker,
+                Duration::from_millis(millis),
+                Ended::Answered(ShardQueue::default()),
+                forebay_runtime::now(),
+            );
         };
         answered(&mut workers, 1, B, 1);
         answered(&mut workers, 0, A, 10);

@@ -7,7 +7,7 @@ use forebay_types::{Error, Result};
 pub struct Level {
     /// Bytes of the base and of all layers up to this one.
     pub bytes: u64,
-    /// Microseconds of the replica's time that a request takes: one over its throughput.
+    /// Microseconds of the replica's time that a request takes, or one of its steps where queues are told in these: one over its throughput.
     pub service_us: f64,
 }
 

@@ -4,7 +4,7 @@
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
 //! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), what is there of changes that two
 //! workers' disks have ([`Kept`], [`ending`]), what becomes of an object of a log that comes with the word of it ([`told`]) and of a call that is
-//! asked for again ([`Calls`]), how a dataset comes to have more or
+//! asked for again ([`Calls`]), how much may wait for a shard ([`StepQueue`]), how a dataset comes to have more or
 //! fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
 //! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
@@ -21,6 +21,7 @@ mod curve;
 mod lending;
 mod merging;
 mod plan;
+mod queue;
 mod repair;
 mod repeats;
 mod reshard;
@@ -37,6 +38,7 @@ pub use curve::{Curve, Level};
 pub use lending::{Lending, layers, lend, margin};
 pub use merging::{MERGE_LIMITS, MergeLimits, Unmerged, merge_next, merge_part_bytes};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
+pub use queue::{QUEUE_LIMITS, QueueLimits, StepQueue};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use repeats::{Calls, Made};
 pub use reshard::{

@@ -22,9 +22,10 @@ pub struct Replica<'a> {
     pub level: u32,
     /// The level that it was told to have; above `level` while layers are being built.
     pub ordered: u32,
-    /// Requests that wait or are being answered now.
+    /// Requests that wait or are being answered now; or the steps that they are estimated to take, where those are what the curve has the
+    /// time of.
     pub queue: u32,
-    /// Requests that came since the last plan.
+    /// What came since the last plan, in the same unit.
     pub arrived: u32,
     /// Its layers stay as they are, whatever its load.
     pub frozen: bool,

@@ -11,6 +11,7 @@
 
 mod base;
 mod bits;
+mod bounds;
 mod build;
 mod cold;
 mod flat;
@@ -32,6 +33,7 @@ mod steps;
 mod suffix;
 mod window;
 
+pub use bounds::{Bounds, is_excluded};
 pub use build::assemble::BuiltShard;
 pub use build::{Builder, INPUT_BYTES_MAX};
 pub use cold::{ColdFile, ColdRange, ColdTail, ColdWriter};
@@ -48,6 +50,7 @@ pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
 pub use model::value::{Value, ValueType};
 pub use query::predicate::Query;
 pub use query::waited::GoOn;
+pub use query::work::{steps_of_get, worked};
 pub use record::Record;
 pub use sampling::QueryCounters;
 pub use shard::{Page, Shard, ShardInfo};

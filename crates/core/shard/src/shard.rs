@@ -22,7 +22,9 @@ use crate::model::value::Value;
 use crate::query::Searcher;
 use crate::query::chains::{self, ChainScratch};
 use crate::query::predicate::Query;
+use crate::query::test::Test;
 use crate::query::waited::{GoOn, Waited};
+use crate::query::work;
 use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
@@ -131,6 +133,7 @@ impl Shard {
     pub fn get_into(&self, key: &Key, columns: Option<&[usize]>, out: &mut Record) -> Result<bool> {
         self.check_columns(columns)?;
         self.sampler.get(columns);
+        work::begins(self.get_steps());
         let Some(record) = self.base.keys.find(key) else { return Ok(false) };
         let set = self.layers.load();
         self.read(&set, record, columns, out)?;
@@ -283,6 +286,7 @@ impl Shard {
             entries.truncate(window.count);
         }
         self.sampler.search(attribute, entries.len() as u64);
+        work::begins(work::of_hits(&self.base, entries.len() as u64));
         Ok(Some(entries))
     }
 
@@ -308,6 +312,22 @@ impl Shard {
     /// The same as long as `go_on` says so; its error where it ends before.
     pub fn count_while(&self, query: &Query, go_on: &GoOn<'_>) -> Result<u64> {
         self.with_searcher(&self.layers.load(), go_on, |searcher| searcher.count(query))
+    }
+
+    /// Steps that a get is estimated to take, in those of the base alone.
+    pub fn get_steps(&self) -> u64 {
+        work::steps_of_get(self.base.numbers.symbols, self.base.numbers.records)
+    }
+
+    /// Steps that a search is estimated to take: its backward search is made for that, and tells how many rows there are to find.
+    pub fn search_steps(&self, query: &Query, limit: Option<usize>) -> Result<u64> {
+        let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+        Ok(work::of_search(&self.base, &Test::of(&self.base, query.alone())?, count))
+    }
+
+    /// The same for a count.
+    pub fn count_steps(&self, query: &Query) -> Result<u64> {
+        Ok(work::of_count(&self.base, &Test::of(&self.base, query)?))
     }
 
     fn with_searcher<T>(&self, set: &LayerSet, go_on: &GoOn<'_>, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {

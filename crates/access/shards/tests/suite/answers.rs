@@ -1,5 +1,7 @@
 //! Answers are those that one shard with all records gives.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
@@ -176,4 +178,24 @@ async fn what_is_longer_than_any_manifest_is_not_read() {
     assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("/lake/long.shards/manifest-"), "{error}");
     let fetched = bed.cluster.s3.counters().bytes_out;
     assert!(fetched < 1 << 20, "{fetched} bytes were read of it");
+}
+
+/// As told with the answer, whatever layers there are: clients weigh a worker's queue by it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_tells_as_how_much_work_it_counted() {
+    let bed = Bed::start(1).await;
+    let shards = bed.create("orders.shards", 1, vec![0.5]).await;
+    let worker = bed.client.view().workers[0].id;
+    let steps = async |questions: Json| {
+        let questions = Bytes::from(questions.to_string());
+        let asked = bed.client.shards().ask(worker, shards.id(), 0, questions, Duration::from_secs(20)).await;
+        let (_, queue) = asked.unwrap();
+        assert_eq!(queue.queue, 0, "nobody else asks");
+        u64::from(queue.steps)
+    };
+    let get = steps(json!({"get": 1})).await;
+    let many = steps(json!({"search": {"attr": "note", "contains": "line"}, "limit": 100_000})).await;
+    let few = steps(json!({"search": {"attr": "note", "contains": "line 17 "}, "limit": 100_000})).await;
+    assert!((9..1000).contains(&get) && (1..1000).contains(&few), "{get}, {few}");
+    assert!(many >= RECORDS as u64 && many > 10 * few, "{many} of {RECORDS} hits, {few} of one");
 }

@@ -105,6 +105,30 @@ async fn what_is_wrong_is_said_without_the_shard_and_what_needs_it_brings_it() {
     assert_eq!(get(&shards, 5).await, Some(json_of(5)));
 }
 
+/// The files have names from `clerk00000` to `clerk04999`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_value_is_near_is_answered_without_the_shard() {
+    let bed = Bed::start_with(1, 1000).await;
+    let shards = make(&bed, vec![0.5]).await;
+    assert!(shards.dataset().shards[0].bounds[0].is_some());
+    let above = json!({"attr": "name", "above": "clerk05"});
+    let count = async |condition: &Json| shards.count(Some(condition)).await;
+    assert_eq!(count(&above).await.unwrap(), 0);
+    assert_eq!(count(&json!({"and": [{"attr": "note", "contains": "a"}, {"attr": "name", "prefix": "b"}]})).await.unwrap(), 0);
+    // What was changed since is not in the files.
+    let place = LogPlace { folder: "far.shards".into(), log: shards.dataset().log.clone().unwrap(), shard: 0 };
+    let from = shards.dataset().shards[0].log_from;
+    let changes = vec![Change::Put(Key::U64(7), vec![Value::Text("zoe".into()), Value::Null])];
+    let object = LogObject::Calls(vec![LoggedCall { id: 1, changes }]).encode(from);
+    bed.cluster.s3.put(BUCKET, place.key(from).unwrap().as_str(), &object).unwrap();
+    bed.client.refresh(&path("far.shards")).await.unwrap();
+    assert_eq!(count(&above).await.unwrap(), 1);
+    assert_eq!(shards.search(&above, None, Some(10)).await.unwrap(), [Key::U64(7)]);
+    // Here there may be some, and the worker has no room for the shard.
+    assert_eq!(count(&json!({"attr": "name", "above": "clerk04"})).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(here(&bed, 0), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_pinned_is_brought_for_a_single_get() {
     let bed = Bed::start(1).await;

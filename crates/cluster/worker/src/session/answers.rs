@@ -310,10 +310,11 @@ impl WorkerSession {
     }
 
     async fn ask_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32, asking: Asking) -> Result<Response> {
-        let (answers, queue) = self.rooms.shards.ask(dataset, shard, within(within_ms), asking).await?;
+        let (answers, queued) = self.rooms.shards.ask(dataset, shard, within(within_ms), asking).await?;
         let payload = vec![Bytes::from(answers)];
         self.rooms.signals.send(&payload).await;
-        Ok(Response { meta: encode(&DataReply::Shard { queue }), payload, ..Response::default() })
+        let meta = encode(&DataReply::Shard { queue: queued.queue, steps: queued.steps });
+        Ok(Response { meta, payload, ..Response::default() })
     }
 
     async fn shard_held(&self, shard: u128) -> Result<Response> {

@@ -68,6 +68,14 @@ impl Questions {
         }
     }
 
+    /// Steps that the answers are estimated to take, of searches by their backward searches.
+    pub(super) fn steps(&self, store: &Store) -> u64 {
+        match &self.what {
+            What::Lines(lines) => lines.iter().fold(0, |all: u64, line| all.saturating_add(Answered::steps(store, line))),
+            What::Records(keys, _) => keys.len() as u64,
+        }
+    }
+
     /// Hashes of the keys whose records are asked for.
     pub(super) fn records(&self, columns: &Columns) -> Vec<u64> {
         #[derive(serde::Deserialize)]

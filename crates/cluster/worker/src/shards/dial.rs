@@ -1,4 +1,4 @@
-//! A replica's dial: the sizes that it may be kept at, where it is, and what a call takes there.
+//! A replica's dial: the sizes that it may be kept at, where it is, and what an estimated step of its questions takes there.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,10 @@ const STEP: f64 = 0.05;
 const SIZE_MAX: f64 = 1.5;
 /// How much of what was known of a level's time stays with a new measurement.
 const KEEP: f64 = 0.9;
-/// What a call is presumed to take before any was answered, in microseconds.
-const PRESUMED_US: f64 = 1000.0;
+/// What a step is presumed to take before anything was answered, in microseconds.
+const PRESUMED_US: f64 = 1.0;
+/// The least that a step may take, in microseconds: layers spare nearly all of a large answer's.
+const STEP_US_MIN: f64 = 1e-6;
 
 /// The longest that anyone is told to wait before he asks again.
 const AGAIN_SECS_MAX: f64 = 10.0;
@@ -33,13 +35,14 @@ struct State {
     /// The level that it is on its way to: also the one that it has, where other layers of that size come.
     ordered: Option<u32>,
     start: u32,
-    /// Calls since the last plan, and when that was.
-    arrived: u32,
+    /// Calls since the last plan, and their estimated steps, and when that was.
+    calls: u32,
+    arrived: u64,
     counted: Option<Instant>,
     /// Those before that in a minute.
     calls_per_min: u32,
-    /// Microseconds a call at the present level; none before the first one.
-    us: Option<f64>,
+    /// What a call at the present level took and counted as, aged; none before the first one.
+    took: Option<Took>,
     why: String,
     /// It was told where it begins.
     is_started: bool,
@@ -47,6 +50,28 @@ struct State {
     lowest: u32,
     /// Its layers stay as they are.
     is_frozen: bool,
+}
+
+/// Microseconds, and estimated steps.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    us: f64,
+    steps: f64,
+}
+
+impl Took {
+    /// With a newer one. A call of many steps counts for more than one of few.
+    fn then(self, new: Self) -> Self {
+        let aged = |before: f64, new: f64| before * KEEP + new * (1.0 - KEEP);
+        Self { us: aged(self.us, new.us), steps: aged(self.steps, new.steps) }
+    }
+}
+
+impl State {
+    /// Microseconds a step at the present level.
+    fn step_us(&self) -> f64 {
+        self.took.map_or(PRESUMED_US, |took| took.us / took.steps)
+    }
 }
 
 impl Dial {
@@ -84,21 +109,29 @@ impl Dial {
         (state.lowest, state.is_frozen) = (lowest, is_frozen);
     }
 
-    /// A call has come.
-    pub(super) fn arrived(&self) {
+    /// A call has come, and is presumed to take so many steps.
+    pub(super) fn arrived(&self, steps: u64) {
         let mut state = self.state.lock();
-        state.arrived = state.arrived.saturating_add(1);
+        state.calls = state.calls.saturating_add(1);
+        state.arrived = state.arrived.saturating_add(steps);
     }
 
-    /// A call took so long when its turn had come.
-    pub(super) fn took(&self, us: f64) {
+    /// One that was presumed to take some steps takes others. Where a plan has counted it in between, what it said is not taken back.
+    pub(super) fn corrected(&self, presumed: u64, steps: u64) {
         let mut state = self.state.lock();
-        state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
+        state.arrived = state.arrived.saturating_add(steps).saturating_sub(presumed);
     }
 
-    /// When so many calls that wait are about half as many.
+    /// A call of so many steps took so long when its turn had come.
+    pub(super) fn took(&self, us: f64, steps: u64) {
+        let new = Took { us, steps: steps.max(1) as f64 };
+        let mut state = self.state.lock();
+        state.took = Some(state.took.map_or(new, |before| before.then(new)));
+    }
+
+    /// When of so many steps that wait about half are left.
     pub(super) fn again_after(&self, queue: u32) -> Duration {
-        let us = self.state.lock().us.unwrap_or(PRESUMED_US);
+        let us = self.state.lock().step_us();
         Duration::from_secs_f64((us / 1e6 * f64::from(queue) / 2.0).min(AGAIN_SECS_MAX))
     }
 
@@ -140,7 +173,7 @@ impl Dial {
         assert!((ordered as usize) < self.sizes.len(), "a level is one of the dial's");
         if came {
             let gain = self.layers(state.level) / self.layers(ordered);
-            state.us = state.us.map(|us| us * gain);
+            state.took = state.took.map(|took| Took { us: took.us * gain, ..took });
             state.level = ordered;
         }
     }
@@ -161,14 +194,14 @@ impl Dial {
         self.state.lock().calls_per_min
     }
 
-    /// Bytes and time by level. A call of now takes as long as was measured at the present level; at others it is presumed to take
+    /// Bytes and time by level. A step of now takes as long as was measured at the present level; at others it is presumed to take
     /// half as long with twice the layers. What was measured at another level, earlier, was of other calls.
     pub(super) fn curve(&self) -> Result<Curve> {
         let state = self.state.lock();
-        let (now, us) = (self.layers(state.level), state.us.unwrap_or(PRESUMED_US));
+        let (now, us) = (self.layers(state.level), state.step_us());
         let level = |level: u32| Level {
             bytes: ((self.size(level) * self.input_bytes as f64).ceil() as u64).max(u64::from(level) + 1),
-            service_us: (us * now / self.layers(level)).clamp(0.1, Curve::SERVICE_US_MAX),
+            service_us: (us * now / self.layers(level)).clamp(STEP_US_MIN, Curve::SERVICE_US_MAX),
         };
         Curve::new((0..self.sizes.len() as u32).map(level).collect())
     }
@@ -178,17 +211,18 @@ impl Dial {
         self.size(level) - self.sizes[0] + STEP
     }
 
-    /// What a plan has to know; the calls are counted from here on.
+    /// What a plan has to know, by the steps that are in the queue; calls and steps are counted from here on.
     pub(super) fn replica<'a>(&self, shard: ShardId, curve: &'a Curve, queue: u32) -> Replica<'a> {
         let mut state = self.state.lock();
         let ordered = state.ordered.unwrap_or(state.level);
         let level = state.level.min(ordered);
         let (highest, start) = (curve.highest(), state.start);
-        let arrived = std::mem::take(&mut state.arrived);
+        let (calls, arrived) = (std::mem::take(&mut state.calls), std::mem::take(&mut state.arrived));
+        let arrived = u32::try_from(arrived).unwrap_or(u32::MAX);
         let now = forebay_runtime::now();
         if let Some(before) = state.counted.replace(now) {
             let minutes = now.saturating_duration_since(before).as_secs_f64() / 60.0;
-            state.calls_per_min = if minutes > 0.0 { (f64::from(arrived) / minutes).round() as u32 } else { 0 };
+            state.calls_per_min = if minutes > 0.0 { (f64::from(calls) / minutes).round() as u32 } else { 0 };
         }
         let (lowest, start, frozen) = (state.lowest, start.max(state.lowest), state.is_frozen);
         debug_assert!(start <= highest, "it returns to a level that it has");
@@ -257,12 +291,13 @@ mod tests {
         assert!(dial.order(2));
         assert!(!dial.order(3), "it is on its way");
         dial.ended(true);
-        dial.took(600.0);
+        dial.took(600.0, 100);
         let curve = dial.curve().unwrap();
-        assert!((curve.service_us(2) - 600.0).abs() < 1.0);
-        assert!(curve.service_us(1) > 600.0 && curve.service_us(3) < 600.0);
-        dial.arrived();
-        assert_eq!(dial.replica(ShardId(1), &curve, 4).arrived, 1);
+        assert!((curve.service_us(2) - 6.0).abs() < 0.01);
+        assert!(curve.service_us(1) > 6.0 && curve.service_us(3) < 6.0);
+        dial.arrived(70);
+        dial.arrived(30);
+        assert_eq!(dial.replica(ShardId(1), &curve, 4).arrived, 100);
         assert_eq!(dial.replica(ShardId(1), &curve, 4).arrived, 0, "counted from the last plan on");
         assert!(dial.order(0));
         let replica = dial.replica(ShardId(1), &curve, 0);
@@ -276,11 +311,11 @@ mod tests {
         let dial = Dial::new(300, 1000);
         let curve = dial.curve().unwrap();
         let plan = || dial.replica(ShardId(1), &curve, 0).arrived;
-        dial.arrived();
-        assert_eq!((plan(), dial.calls_per_min()), (1, 0), "since when is not known");
+        dial.arrived(9);
+        assert_eq!((plan(), dial.calls_per_min()), (9, 0), "since when is not known");
         std::thread::sleep(Duration::from_millis(20));
-        dial.arrived();
-        assert_eq!(plan(), 1);
+        dial.arrived(9);
+        assert_eq!(plan(), 9);
         let rate = dial.calls_per_min();
         assert!((1..=3000).contains(&rate), "{rate} a minute");
         assert_eq!((plan(), dial.calls_per_min()), (0, 0));
@@ -289,11 +324,37 @@ mod tests {
     #[test]
     fn who_finds_many_waiting_is_told_when_half_of_them_are_answered() {
         let dial = Dial::new(300, 1000);
-        assert_eq!(dial.again_after(256), Duration::from_millis(128), "nothing was answered yet");
-        dial.took(4000.0);
-        assert_eq!((dial.again_after(100), dial.again_after(0)), (Duration::from_millis(200), Duration::ZERO));
-        dial.took(1e9);
-        assert_eq!(dial.again_after(256), Duration::from_secs(10));
+        assert_eq!(dial.again_after(256_000), Duration::from_millis(128), "nothing was answered yet");
+        dial.took(4000.0, 1000);
+        assert_eq!((dial.again_after(100_000), dial.again_after(0)), (Duration::from_millis(200), Duration::ZERO));
+        dial.took(1e9, 1000);
+        assert_eq!(dial.again_after(256_000), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_step_takes_what_all_of_them_took_and_one_long_search_is_a_long_queue() {
+        let dial = Dial::new(300, 1000);
+        // A call of one step has as much around it as one of many.
+        (0..50).for_each(|_| [(110.0, 1), (10_100.0, 10_000)].into_iter().for_each(|(us, steps)| dial.took(us, steps)));
+        let curve = dial.curve().unwrap();
+        assert!((0.9..1.2).contains(&curve.service_us(0)), "{}", curve.service_us(0));
+        let wait = |steps: u32| f64::from(dial.replica(ShardId(1), &curve, steps).queue) * curve.service_us(0);
+        assert!(wait(3 * 120) < 1e3 && wait(1_000_000) > 5e5, "three gets, and one search of many hits");
+    }
+
+    #[test]
+    fn what_was_presumed_of_a_call_is_corrected_and_never_below_nothing() {
+        let dial = Dial::new(300, 1000);
+        let curve = dial.curve().unwrap();
+        let plan = || dial.replica(ShardId(1), &curve, 0).arrived;
+        (0..2).for_each(|_| dial.arrived(100));
+        dial.corrected(100, 5000);
+        dial.corrected(100, 1);
+        assert_eq!(plan(), 5001);
+        dial.corrected(100, 1);
+        assert_eq!(plan(), 0, "a plan has counted it");
+        dial.arrived(u64::MAX);
+        assert_eq!(plan(), u32::MAX);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::answer::{Answers, Questions, What};
 use super::bring::below;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Queued};
 use super::served::Served;
 use super::{Asked, Shards};
 use crate::background::aside;
@@ -64,14 +64,14 @@ struct Took {
 }
 
 impl Shards {
-    /// Answers questions from afar, and says how many other calls there are; none where the shard has to be here, or is.
+    /// Answers questions from afar, and says how long the queue is; none where the shard has to be here, or is.
     pub(super) async fn ask_far(
         self: &Arc<Self>,
         asked: &Arc<Asked>,
         came: Instant,
         deadline: Deadline,
         questions: &Questions,
-    ) -> Result<Option<(Vec<u8>, u32)>> {
+    ) -> Result<Option<(Vec<u8>, Queued)>> {
         let Some(file) = &asked.shard().cold else { return Ok(None) };
         let is_here = self.served.lock().contains_key(&asked.id()) || self.kept.has(asked.id());
         if !is_here && self.kept.may_fit(asked.shard().bytes()) && self.is_pinned_here(asked) {
@@ -84,7 +84,7 @@ impl Shards {
             return Ok(None);
         }
         let late = || Error::retry("shared storage did not answer in time: ask again");
-        let answers = self.far_answers(asked, file, known, came, deadline, planned);
+        let answers = self.far_answers(asked, file, known, came, deadline, (planned, questions));
         let answered = forebay_runtime::time::timeout_at(deadline, answers).await.map_err(|_| late())?;
         match answered {
             Ok(None) => Ok(None),
@@ -92,7 +92,7 @@ impl Shards {
                 if place == Residence::FarUntilBrought {
                     self.bring_meanwhile(asked, &far);
                 }
-                Ok(Some((answers, far.served.lanes.queue())))
+                Ok(Some((answers, far.served.lanes.told(far.served.presumed_steps(questions)))))
             }
             // The files of the shard itself say the same, where this one is damaged or gone.
             Err(error)
@@ -132,11 +132,12 @@ impl Shards {
         known: Option<Arc<Far>>,
         came: Instant,
         deadline: Deadline,
-        planned: Vec<Planned>,
+        (planned, questions): (Vec<Planned>, &Questions),
     ) -> Result<Option<(Arc<Far>, Vec<u8>)>> {
         let door = self.origin.mount(asked.manifest.id.mount).await?;
         let far = if let Some(far) = known { far } else { self.open_far(&door, asked, file).await? };
-        let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
+        let steps = far.served.presumed_steps(questions);
+        let _turn = far.served.lanes.enter(steps, planned.iter().all(Planned::is_get), deadline).await?;
         let hashes = || planned.iter().filter_map(Planned::record).collect();
         self.catch_up(&far.served, came, hashes).await?;
         if far.may_come && far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
@@ -211,6 +212,7 @@ impl Shards {
         };
         let said = match &question {
             FarQuestion::Get { key, .. } => FarAnswer::Record(self.far_record(door, far, key, &mut took).await?),
+            FarQuestion::Updated { .. } => FarAnswer::Keys(Vec::new()),
             FarQuestion::Equal { attribute, value, .. } => {
                 let Some(directory) = far.tail.directory(*attribute, value)? else { return Ok(None) };
                 let bytes = self.far_bytes(door, far, &directory, &mut took).await?;
@@ -283,7 +285,11 @@ enum Planned {
 
 impl Planned {
     fn is_get(&self) -> bool {
-        !matches!(self, Self::Question(FarQuestion::Equal { .. }))
+        !matches!(self, Self::Question(FarQuestion::Equal { .. } | FarQuestion::Updated { .. }))
+    }
+
+    fn is_equality(&self) -> bool {
+        matches!(self, Self::Question(FarQuestion::Equal { .. }))
     }
 
     /// The hash of the record that is asked for.
@@ -305,9 +311,10 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
             return Ok(Some(keys.iter().map(|key| Planned::Record(key.clone(), Arc::clone(&wanted))).collect()));
         }
     };
+    let is_excluded = asked.shard().excluding(columns);
     let mut planned = Vec::with_capacity(lines.len());
     for line in lines {
-        match FarQuestion::parse(columns, line) {
+        match FarQuestion::parse(columns, line, &is_excluded) {
             Ok(Some(question)) => planned.push(Planned::Question(question)),
             Ok(None) => return Ok(None),
             Err(error) => planned.push(Planned::Wrong(Answered::failed(&error))),
@@ -319,6 +326,6 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
 fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked, room_bytes: u64) -> Residence {
     let cost = known.map_or(0.0, |far| far.cost.lock().at(far.began.elapsed().as_secs_f64()));
     let gets = planned.iter().filter(|planned| planned.record().is_some()).count() as u64;
-    let equalities = planned.iter().filter(|planned| !planned.is_get()).count() as u64;
+    let equalities = planned.iter().filter(|planned| planned.is_equality()).count() as u64;
     residence(cost, gets, equalities, asked.shard().bytes(), room_bytes)
 }

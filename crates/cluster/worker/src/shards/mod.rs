@@ -26,6 +26,7 @@ mod newer;
 mod orders;
 mod repair;
 mod served;
+mod spent;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ use claims::Claims;
 pub(crate) use claims::look_after;
 use far::{FAR_MAX, Far};
 use folder::Kept;
+use lanes::Queued;
 use log::Told;
 use lru::LruCache;
 pub(crate) use navigate::navigate;
@@ -205,14 +207,14 @@ impl Shards {
         })
     }
 
-    /// Answers questions about a shard, each with an answer of its own, and says how many other calls it has.
+    /// Answers questions about a shard, each with an answer of its own, and says how long its queue is.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         id: DatasetId,
         number: u32,
         within: Duration,
         asking: Asking,
-    ) -> Result<(Vec<u8>, u32)> {
+    ) -> Result<(Vec<u8>, Queued)> {
         let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let asked = self.asked(&id, number).await?;
         let questions = asking.questions(&asked.manifest.dataset.columns)?;
@@ -231,7 +233,7 @@ impl Shards {
         questions: Questions,
         came: Instant,
         deadline: forebay_runtime::time::Instant,
-    ) -> Result<(Vec<u8>, u32)> {
+    ) -> Result<(Vec<u8>, Queued)> {
         if let Some(answered) = self.ask_far(&asked, came, deadline, &questions).await? {
             return Ok(answered);
         }
@@ -241,11 +243,10 @@ impl Shards {
         let catch_up = self.catch_up(&served, came, records);
         forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
         // What had to wait for a look needs no thread for that.
-        let result = match served.answer_at_hand(&questions, deadline) {
-            Some(result) => result?,
-            None => served.answer(questions, deadline).await?,
-        };
-        Ok((result, served.lanes.queue()))
+        match served.answer_at_hand(&questions, deadline) {
+            Some(result) => result,
+            None => served.answer(questions, deadline).await,
+        }
     }
 
     fn count(&self, kind: &str, came: Instant) {
@@ -337,7 +338,7 @@ impl Shards {
 
     /// Calls under way or waiting, of all shards.
     pub(crate) fn queue(&self) -> u64 {
-        self.served.lock().values().map(|served| u64::from(served.lanes.queue())).sum()
+        self.served.lock().values().map(|served| u64::from(served.lanes.calls())).sum()
     }
 
     /// How many logs have changes on this worker's disk that shared storage may not have, and their bytes.

@@ -52,7 +52,7 @@ impl Shards {
         let served = self.by_number();
         let curves = served.iter().map(|(_, served)| served.dial.curve()).collect::<Result<Vec<Curve>>>()?;
         let replicas =
-            served.iter().zip(&curves).map(|((shard, served), curve)| served.dial.replica(*shard, curve, served.lanes.queue()));
+            served.iter().zip(&curves).map(|((shard, served), curve)| served.dial.replica(*shard, curve, served.lanes.steps()));
         let replicas: Vec<_> = replicas.collect();
         let of_served: Vec<u128> = served.iter().map(|(_, served)| served.id).collect();
         let own_bytes = self.kept.room_of(&of_served);

@@ -8,15 +8,16 @@ use arc_swap::ArcSwap;
 use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
-use forebay_shard::Key as RecordKey;
+use forebay_shard::{Key as RecordKey, steps_of_get, worked};
 use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of, while_waited};
 use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
 use super::dial::Dial;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Queued, Turn};
 use super::log::{Follower, Queue};
+use super::spent::Spent;
 use super::{Asked, Manifest, Shards};
 use crate::background::aside;
 
@@ -51,9 +52,6 @@ pub(super) struct Part {
     pub(super) files: Vec<DatasetFile>,
 }
 
-/// What a call is presumed to take at most, in microseconds, that is answered by a thread which other calls wait for: about what a
-/// change of threads takes on a busy machine. A shard whose bytes have to come from disk is found out by its time.
-const AT_HAND_US: f64 = 100.0;
 /// What an asker waits for an answer beyond the time that he says.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 /// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
@@ -89,34 +87,6 @@ impl Merging {
     }
 }
 
-/// What its answers took.
-#[derive(Default)]
-struct Spent {
-    answered: AtomicU64,
-    /// What a get takes.
-    pace: Mutex<Pace>,
-}
-
-/// What a get takes, aged; unknown before the first one.
-#[derive(Default)]
-struct Pace(Option<f64>);
-
-impl Pace {
-    /// How much of what was known stays with a new measurement.
-    const KEEP: f64 = 0.9;
-    /// A thread that has lost its turn to others says little about the shard, however long it did.
-    const US_MAX: f64 = 500.0;
-
-    fn answered(&mut self, us: f64) {
-        let us = us.min(Self::US_MAX);
-        self.0 = Some(self.0.map_or(us, |before| before * Self::KEEP + us * (1.0 - Self::KEEP)));
-    }
-
-    fn of(&self, gets: usize) -> f64 {
-        self.0.map_or(f64::INFINITY, |us| us * gets as f64)
-    }
-}
-
 impl Served {
     pub(super) fn new(asked: &Asked, store: Store) -> Self {
         let shard = asked.shard();
@@ -139,74 +109,112 @@ impl Served {
             queue: Queue::default(),
             is_steered: AtomicBool::new(false),
             merging: Merging::default(),
-            spent: Spent::default(),
+            spent: Spent::new(steps_of_get(input_bytes, shard.records)),
             placed: Mutex::default(),
         }
     }
 
     /// Answers in the shard's turn, on a thread that may block.
-    pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<Vec<u8>> {
-        self.dial.arrived();
+    pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<(Vec<u8>, Queued)> {
+        let presumed = self.presumed_steps(&questions);
+        self.dial.arrived(presumed);
         // Who is told when may go elsewhere as well.
         let later = |error: Error| match error.kind() {
-            ErrorKind::Retry => error.after(self.dial.again_after(self.lanes.queue())),
+            ErrorKind::Retry => error.after(self.dial.again_after(self.lanes.steps())),
             _ => error,
         };
-        let turn = self.lanes.enter(questions.are_gets, deadline).await.map_err(later)?;
-        let store = self.store.load_full();
+        let mut turn = self.lanes.line_up(presumed).map_err(later)?;
+        let questions = Arc::new(questions);
+        if !self.lanes.begins(&mut turn, questions.are_gets) {
+            if !questions.are_gets {
+                self.weigh(&turn, &questions, deadline).await?;
+            }
+            turn = self.lanes.wait(turn, questions.are_gets, deadline).await.map_err(later)?;
+        }
+        let (turn, store) = (Arc::new(turn), self.store.load_full());
         // There as long as somebody waits.
         let waits = Arc::new(());
         let waiting = Arc::downgrade(&waits);
-        let go_on = move || match waiting.strong_count() > 0 && forebay_runtime::time::instant() < deadline + ON_ITS_WAY {
+        let is_waited = move || match waiting.strong_count() > 0 && forebay_runtime::time::instant() < deadline + ON_ITS_WAY {
             true => Ok(()),
             false => Err(Error::retry("the question takes longer than its asker waits: ask for less")),
         };
-        let (log_from, gets) = (self.log_from(), questions.are_gets.then(|| questions.len()));
+        let (log_from, asked) = (self.log_from(), Arc::clone(&questions));
         let work = move || {
-            // Held by the work itself: a caller that goes away leaves no room for another one beside it.
-            let _turn = turn;
+            let (before, weighed) = (worked(), Arc::clone(&turn));
+            let go_on = move || {
+                // What is asked of it after its backward search is known to the queue from then on.
+                weighed.weigh_up(worked() - before);
+                is_waited()
+            };
             let began = forebay_runtime::now();
-            let answers = while_waited(go_on, || answer_all(&store, log_from, &questions, deadline));
-            answers.map(|answers| (answers, began.elapsed()))
+            let answers = while_waited(go_on, || answer_all(&store, log_from, &asked, deadline));
+            if !asked.are_gets {
+                turn.weigh(worked() - before);
+            }
+            // Held by the work itself until here: a caller that goes away leaves no room for another one beside it.
+            answers.map(|answers| (answers, began.elapsed(), turn.steps()))
         };
-        let (answers, took) = aside("a question", work).await?;
+        let (answers, took, steps) = aside("a question", work).await?;
         drop(waits);
-        self.took(gets, took);
-        Ok(answers)
+        self.dial.corrected(presumed, steps);
+        self.took(&questions, steps, took);
+        Ok((answers, self.lanes.told(steps)))
+    }
+
+    /// Weighs searches that have to wait, unless others are being weighed: what is behind them has to know what is before it.
+    async fn weigh(&self, turn: &Turn, questions: &Arc<Questions>, deadline: Instant) -> Result<()> {
+        let Some(weighing) = self.lanes.weighs() else { return Ok(()) };
+        let (asked, store) = (Arc::clone(questions), self.store.load_full());
+        let work = move || {
+            let steps = asked.steps(&store);
+            // Held until here, also where nobody waits for it any more.
+            drop(weighing);
+            Ok(steps)
+        };
+        // Who has waited too long is told so when he waits for his turn.
+        if let Ok(steps) = forebay_runtime::time::timeout_at(deadline, aside("weighing a question", work)).await {
+            turn.weigh(steps?);
+        }
+        Ok(())
     }
 
     /// Answers gets here and now; none where they may take long, or as many are being answered so as may.
-    pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<Vec<u8>>> {
-        let _turn = self.is_quick(questions).then(|| self.lanes.enter_now())??;
+    pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<(Vec<u8>, Queued)>> {
+        let steps = self.presumed_steps(questions);
+        let turn = self.is_quick(questions).then(|| self.lanes.enter_now(steps))??;
         debug_assert!(questions.are_gets, "searches take their time");
-        self.dial.arrived();
+        self.dial.arrived(steps);
         let began = forebay_runtime::now();
         let answers = answer_all(&self.store.load(), self.log_from(), questions, deadline);
-        self.took(Some(questions.len()), began.elapsed());
-        Some(answers)
+        self.took(questions, steps, began.elapsed());
+        drop(turn);
+        Some(answers.map(|answers| (answers, self.lanes.told(steps))))
     }
 
     fn log_from(&self) -> u64 {
         self.log.as_ref().map_or(1, |log| log.from)
     }
 
-    fn took(&self, gets: Option<usize>, took: Duration) {
+    fn took(&self, questions: &Questions, steps: u64, took: Duration) {
         let us = took.as_secs_f64() * 1e6;
-        self.dial.took(us);
-        self.spent.answered.fetch_add(1, Relaxed);
-        if let Some(gets) = gets.filter(|gets| *gets > 0) {
-            self.spent.pace.lock().answered(us / gets as f64);
-        }
+        self.dial.took(us, steps);
+        self.spent.answered(questions, steps, us);
     }
 
     /// Whether questions are gets that are presumed to be answered at once.
     pub(super) fn is_quick(&self, questions: &Questions) -> bool {
-        questions.are_gets && self.spent.pace.lock().of(questions.len()) <= AT_HAND_US
+        self.spent.is_quick(questions)
+    }
+
+    /// Steps that questions are presumed to take, before their backward searches.
+    pub(super) fn presumed_steps(&self, questions: &Questions) -> u64 {
+        self.spent.presumed(questions)
     }
 
     /// Whether its layers may be for nothing in particular still, and it was asked something since.
     pub(super) fn may_be_steered(&self) -> bool {
-        !self.is_steered.load(Relaxed) && self.spent.answered.load(Relaxed) > 0
+        !self.is_steered.load(Relaxed) && self.spent.calls() > 0
     }
 
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
@@ -222,8 +230,8 @@ impl Served {
             bytes: self.bytes.load(Relaxed),
             size_milli,
             is_changing,
-            answered: self.spent.answered.load(Relaxed),
-            queue: self.lanes.queue(),
+            answered: self.spent.calls(),
+            queue: self.lanes.calls(),
             why,
             claim: None,
             calls_per_min: self.dial.calls_per_min(),
@@ -233,7 +241,7 @@ impl Served {
     /// The same for a worker that is to copy it.
     pub(super) fn held(&self) -> ShardHeld {
         let bytes = (self.dial.now() * self.part.input_bytes as f64) as u64;
-        ShardHeld { bytes, queue: self.lanes.queue() }
+        ShardHeld { bytes, queue: self.lanes.calls() }
     }
 
     /// What is asked from now on is answered from another state of its files, with the same changes on top. Gives the one before: letting go of
@@ -337,9 +345,9 @@ fn updates_of(number: u64, object: &mut LogObject) -> Option<Updates> {
 }
 
 impl Shards {
-    /// Answers gets of a shard that is here and has heard of all changes, and says how many other calls it has; none where
-    /// something has to be waited for, or may take long.
-    pub(super) fn at_hand(&self, asked: &Asked, questions: &Questions, deadline: Instant) -> Result<Option<(Vec<u8>, u32)>> {
+    /// Answers gets of a shard that is here and has heard of all changes, and says how long its queue is; none where something has to be
+    /// waited for, or may take long.
+    pub(super) fn at_hand(&self, asked: &Asked, questions: &Questions, deadline: Instant) -> Result<Option<(Vec<u8>, Queued)>> {
         let Some(served) = self.find(asked.id()).filter(|served| served.is_quick(questions)) else { return Ok(None) };
         self.place(&served, asked);
         if let Some(log) = &served.log {
@@ -348,8 +356,7 @@ impl Shards {
                 return Ok(None);
             }
         }
-        let answers = served.answer_at_hand(questions, deadline).transpose()?;
-        Ok(answers.map(|answers| (answers, served.lanes.queue())))
+        served.answer_at_hand(questions, deadline).transpose()
     }
 }
 
@@ -365,17 +372,5 @@ mod tests {
         assert!(merging.is_put_off() && !merging.is_under_way() && merging.begin());
         merging.end(true);
         assert!(!merging.is_put_off());
-    }
-
-    #[test]
-    fn a_get_is_quick_once_it_was_and_not_when_its_bytes_come_from_disk() {
-        let mut pace = Pace::default();
-        assert!(pace.of(1) > AT_HAND_US, "nothing is known yet");
-        pace.answered(5.0);
-        assert!(pace.of(16) <= AT_HAND_US && pace.of(32) > AT_HAND_US);
-        pace.answered(50_000.0);
-        assert!(pace.of(1) <= AT_HAND_US, "one that had to wait is none of many");
-        (0..3).for_each(|_| pace.answered(400.0));
-        assert!(pace.of(1) > AT_HAND_US);
     }
 }

@@ -84,9 +84,9 @@ impl fmt::Display for Reason {
 /// What is remembered of a replica from plan to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Memory {
-    /// Requests in its queue on average: the paper's Q_avg.
+    /// Its queue on average, in requests or steps as it was told: the paper's Q_avg.
     pub queue: f64,
-    /// Requests that come in a period, averaged alike.
+    /// What comes in a period, in the same unit, averaged alike.
     pub arrivals: f64,
     /// Periods in a row, since its level last changed, in which requests waited too long.
     pub high_periods: u32,

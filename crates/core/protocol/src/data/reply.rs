@@ -13,6 +13,7 @@ use crate::report::WorkerReport;
 use crate::rows::SelectedRows;
 use crate::shards::{ShardHeld, ShardState};
 use crate::tiers::{Departed, Held, Hint, Span};
+use crate::version::{read_since, write_since};
 
 /// What a worker answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
@@ -120,8 +121,12 @@ pub enum DataReply {
     },
     /// To `AskShard`, the payload having a line for each question, and to `GetRecords`, with an answer for each key.
     Shard {
-        /// Other calls to this shard that were under way or waiting when this one was answered.
+        /// Estimated steps of the other calls to this shard that were under way or waiting when this one was answered; how many calls these
+        /// were where there are no `steps`.
         queue: u32,
+        /// Estimated steps of this call; 0 of a worker that counts calls.
+        #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+        steps: u32,
     },
     /// To `Shards`, in order of their numbers.
     Shards(Vec<ShardState>),

@@ -105,6 +105,7 @@ fn replies() {
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");
     golden(DataReply::Heard { view: 130 }, "13 82 01");
+    golden(DataReply::Shard { queue: 300, steps: 129 }, "14 ac 02 81 01");
     golden(DataReply::ShardHeld(Some(ShardHeld { bytes: 300, queue: 2 })), "19 01 ac 02 02");
     let made = AccessMade {
         ago: std::time::Duration::from_secs(1),

@@ -275,6 +275,13 @@ fn who_else_has_pages_and_that_they_are_coming_is_told_to_who_knows_those_fields
 }
 
 #[test]
+fn the_steps_of_a_call_are_told_to_who_knows_that_field() {
+    let told = DataReply::Shard { queue: 300, steps: 129 };
+    assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Shard { queue: 300, steps: 0 });
+}
+
+#[test]
 fn who_writes_a_shard_alone_is_told_to_who_knows_that_field() {
     let (writer, second) = (WorkerId(1), WorkerId(2));
     let claim = ShardClaim { writer, second, held_ms: 300, behind_objects: 3, behind_bytes: 1 << 20, behind_ms: 5 };

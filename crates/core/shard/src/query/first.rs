@@ -7,7 +7,7 @@ use forebay_types::Result;
 
 use super::predicate::Query;
 use super::test::Test;
-use super::{CHECK_COST, Searcher};
+use super::{CHECK_COST, Searcher, work};
 use crate::record::Record;
 use crate::window::Window;
 
@@ -25,6 +25,7 @@ impl Searcher<'_> {
             return Ok(records);
         }
         let test = Test::of(self.base, query)?;
+        work::begins(work::of_search(self.base, &test, window.count));
         let tests = test.parts();
         let Some(fewest) = tests.first() else { return Ok((window.from..self.base.records()).take(window.count).collect()) };
         let mut found = Vec::new();

@@ -10,6 +10,7 @@ pub(crate) mod regex;
 pub(crate) mod rows;
 pub(crate) mod test;
 pub(crate) mod waited;
+pub(crate) mod work;
 
 use std::ops::Range;
 
@@ -50,12 +51,15 @@ impl Searcher<'_> {
         {
             return Ok(records);
         }
-        self.find(&Test::of(self.base, query)?)
+        let test = Test::of(self.base, query)?;
+        work::begins(work::of_search(self.base, &test, usize::MAX));
+        self.find(&test)
     }
 
     /// How many records there are where `query` holds, without finding them if their rows tell.
     pub(crate) fn count(&self, query: &Query) -> Result<u64> {
         let test = Test::of(self.base, query)?;
+        work::begins(work::of_count(self.base, &test));
         if let Some(count) = test.count(self.base.records()) { Ok(count) } else { Ok(self.find(&test)?.len() as u64) }
     }
 
@@ -138,6 +142,7 @@ impl Searcher<'_> {
             postings.equal(self.base, self.base.delimiter_column(attribute).start, &bytes, &symbols, window, &mut records);
         }
         self.sampler.search(attribute, records.len() as u64);
+        work::begins(work::of_hits(self.base, records.len() as u64));
         Ok(Some(records))
     }
 

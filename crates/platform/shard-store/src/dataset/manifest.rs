@@ -175,12 +175,12 @@ mod tests {
     use super::*;
     use crate::AskedShares;
     use crate::columns::{Column, ColumnKind};
-    use crate::dataset::{Acknowledged, DatasetFile, DatasetPin};
+    use crate::dataset::{Acknowledged, DatasetBounds, DatasetFile, DatasetPin};
 
     fn dataset(shards: usize) -> Dataset {
         let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None, asked: None };
+        let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, ..DatasetShard::default() };
         let dataset = Dataset::new(columns, vec![0.9, 0.5], vec![shard; shards]);
         Dataset { log: Some("0123456789abcdef".into()), ..dataset }
     }
@@ -231,6 +231,28 @@ mod tests {
         let many = forebay_shard::QueryCounters { searches: vec![1.0; 129], ..Default::default() };
         asked.shards[0].asked = AskedShares::of(&many);
         assert!(asked.encode().is_err());
+    }
+
+    #[test]
+    fn what_values_lie_between_comes_back_and_who_does_not_know_it_reads_the_rest() {
+        let plain = dataset(1);
+        assert!(!String::from_utf8(plain.encode().unwrap()).unwrap().contains("bounds"));
+        let mut said = plain.clone();
+        let ends = DatasetBounds { least: "62".into(), most: Some("64".into()) };
+        said.shards[0].bounds = vec![Some(ends.clone())];
+        let bytes = said.encode().unwrap();
+        assert!(bytes.starts_with(b"forebay-shards 2 "), "older programs read it");
+        assert_eq!(Dataset::decode(&bytes, "m").unwrap(), said);
+        assert_eq!(said.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
+        let equal = |text: &str| forebay_shard::Query::eq(0, forebay_shard::Value::Text(text.into()));
+        let is_out = |dataset: &Dataset, text: &str| dataset.shards[0].excluding(&dataset.columns)(&equal(text));
+        assert_eq!(["a", "b", "c", "e"].map(|text| is_out(&said, text)), [true, false, false, true]);
+        assert!(!is_out(&plain, "a"), "nothing is known");
+        for bounds in [vec![None; 129], vec![Some(DatasetBounds { least: "65".into(), ..ends })]] {
+            let mut wrong = plain.clone();
+            wrong.shards[0].bounds = bounds;
+            assert!(wrong.encode().is_err());
+        }
     }
 
     #[test]

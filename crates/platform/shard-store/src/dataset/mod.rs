@@ -4,6 +4,7 @@
 //! numbered sequence of which the last one counts. What was changed since is in a log beside them; where records came from that follow
 //! objects is in one that is overwritten. docs/specs/shard-dataset.md has the bytes.
 
+mod bounds;
 mod following;
 mod garbage;
 mod log;
@@ -17,6 +18,7 @@ mod recut;
 mod shard;
 mod sources;
 
+pub use bounds::DatasetBounds;
 pub use following::{DatasetFollowing, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log::{LogClaim, LogObject, LogPlace, LoggedCall};

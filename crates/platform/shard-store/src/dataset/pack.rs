@@ -8,7 +8,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result, ResultExt};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{DatasetCold, DatasetFile, DatasetShard};
+use super::{DatasetCold, DatasetFile, DatasetShard, bounds};
 use crate::folder::{MANIFEST, Manifest, map};
 use crate::store::Store;
 
@@ -40,7 +40,8 @@ impl Packed {
 /// Looks through a shard's folder. `Invalid` for flat text, and for a shard with updates that are not merged yet.
 pub fn pack(folder: &Path) -> Result<Packed> {
     let manifest = Manifest::read(folder)?;
-    let inspection = Store::open(folder)?.inspect()?;
+    let store = Store::open(folder)?;
+    let inspection = store.inspect()?;
     if manifest.columns.is_none() {
         return Err(Error::invalid(format!("{} is flat text: a dataset is made of records", folder.display())));
     }
@@ -56,7 +57,8 @@ pub fn pack(folder: &Path) -> Result<Packed> {
         _ => None,
     };
     let (records, input_bytes) = (inspection.records, inspection.input_bytes);
-    let shard = DatasetShard { records, input_bytes, files, cold, log_from: 1, asked: None };
+    let bounds = bounds::kept(&store.bounds()?);
+    let shard = DatasetShard { records, input_bytes, files, cold, log_from: 1, asked: None, bounds };
     Ok(Packed { shard, paths, cold: cold_path })
 }
 

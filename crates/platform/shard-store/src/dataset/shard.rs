@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use forebay_shard::Key;
+use forebay_shard::{ATTRIBUTES_MAX, Key, Query, is_excluded};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::bounds::{self, DatasetBounds};
 use super::names::is_hash;
+use crate::columns::Columns;
 use crate::folder::AskedShares;
 
 /// Files of a shard at most.
@@ -33,6 +35,9 @@ pub struct DatasetShard {
     /// What it was asked until its files were made; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedShares>,
+    /// What the values of each attribute lie between in these files; none where that is not known, as of attributes behind the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Option<DatasetBounds>>,
 }
 
 /// A shard's cold file: what gets and equalities are answered from where no worker has the shard.
@@ -75,6 +80,12 @@ impl DatasetShard {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
     }
 
+    /// Says whether no record in its files meets a query; what its log says is not in them.
+    pub fn excluding(&self, columns: &Columns) -> impl Fn(&Query) -> bool + use<> {
+        let (bounds, schema) = (bounds::read(&self.bounds).unwrap_or_default(), columns.schema());
+        move |query: &Query| is_excluded(query, &schema, &bounds)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
@@ -86,6 +97,10 @@ impl DatasetShard {
         if self.asked.as_ref().is_some_and(|asked| !asked.is_sound()) {
             return Err(Error::corrupt("what a shard was asked is of more attributes than shards have"));
         }
+        if self.bounds.len() > ATTRIBUTES_MAX {
+            return Err(Error::corrupt("a shard has values of more attributes than shards have"));
+        }
+        bounds::read(&self.bounds)?;
         let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
         match fits && self.log_from > 0 && !self.files.is_empty() && self.files.len() <= FILES_MAX {
             true => Ok(()),

@@ -92,6 +92,11 @@ impl Answered {
         }
     }
 
+    /// Steps that an answer to a question in JSON is estimated to take, for which its backward search is made; 1 of what is no search.
+    pub fn steps(store: &Store, question: &[u8]) -> u64 {
+        Operation::parse(question).and_then(|question| question.steps(store)).unwrap_or(1)
+    }
+
     /// What went wrong with a question.
     pub fn failed(error: &Error) -> Self {
         Self::Failed { kind: error.kind(), message: error.message().to_string() }
@@ -142,6 +147,17 @@ impl Operation {
         // any more.
         let version = store.version(&key, log_from);
         Ok(json!({"record": self.ask(store)?, "version": version}))
+    }
+
+    /// Steps that its answer is estimated to take.
+    fn steps(&self, store: &Store) -> Result<u64> {
+        let (condition, is_count) = match (self.get("search"), self.get("count")) {
+            (Some(condition), _) => (condition, false),
+            (None, Some(condition)) if !condition.is_null() => (condition, true),
+            _ => return Ok(1),
+        };
+        let limit = self.get("limit").filter(|limit| !limit.is_null()).map(|limit| whole("limit", limit)).transpose()?;
+        store.condition_steps(&Condition::from_json(condition)?, limit, is_count)
     }
 
     /// Answers it when it is a question.

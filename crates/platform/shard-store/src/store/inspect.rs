@@ -1,5 +1,6 @@
 //! What a shard takes, file by file, for whoever asks where its bytes are.
 
+use forebay_shard::Bounds;
 use forebay_types::Result;
 use serde::Serialize;
 
@@ -76,6 +77,21 @@ impl Store {
         let (updates, update_bytes) = view.pending();
         let size = bytes as f64 / input_bytes.max(1) as f64;
         Ok(Inspection { records, input_bytes, bytes, size, size_set: manifest.size, updates, update_bytes, parts })
+    }
+
+    /// What the values of each attribute lie between in all that is compressed; none of one without values.
+    pub(crate) fn bounds(&self) -> Result<Vec<Option<Bounds>>> {
+        let of_both = |one: Option<Bounds>, other: Option<Bounds>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
+        let mut all: Vec<Option<Bounds>> = Vec::new();
+        for mapped in &self.view.load().shards {
+            let bounds = mapped.shard.bounds()?;
+            all.resize(bounds.len(), None);
+            all = all.into_iter().zip(bounds).map(|(one, other)| of_both(one, other)).collect();
+        }
+        Ok(all)
     }
 
     /// What a layer's file holds, and its sampling rate.

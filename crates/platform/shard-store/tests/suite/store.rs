@@ -1,7 +1,7 @@
 //! Build, read, update, merge, tune: answers are those of a plain map all the way.
 
 use forebay_shard::Key;
-use forebay_shard_store::{Batch, Change, Condition, Store, while_waited};
+use forebay_shard_store::{Answered, Batch, Change, Condition, Store, while_waited};
 use forebay_types::{Error, ErrorKind};
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -35,6 +35,19 @@ fn a_search_ends_when_nobody_waits_for_it_and_no_other_one_does() {
     assert!(read.unwrap().is_some(), "a get takes no time");
     assert_eq!(while_waited(|| Ok(()), || store.search(&condition, None, None)).unwrap(), found);
     assert_eq!(store.search(&condition, None, None).unwrap(), found, "it was said of those alone");
+}
+
+#[test]
+fn a_question_weighs_as_much_as_it_has_to_find() {
+    let (_folder, path, _) = built(1, 3000, 0.5);
+    let store = Store::open(&path).unwrap();
+    let steps = |question: &str| Answered::steps(&store, question.as_bytes());
+    let many = steps(r#"{"search": {"attr": "word", "contains": "a"}, "limit": 100000}"#);
+    let none = steps(r#"{"search": {"attr": "word", "eq": "zz"}, "limit": 100000}"#);
+    assert!(many > 1000 && none < 100, "{many}, {none}");
+    assert!(steps(r#"{"count": {"attr": "word", "prefix": "a"}}"#) < 100, "its rows tell");
+    let others = [r#"{"get": 1}"#, r#"{"count": null}"#, r#"{"search": {"attr": "nothing", "eq": 1}}"#, "no question"];
+    assert_eq!(others.map(steps), [1; 4]);
 }
 
 #[test]

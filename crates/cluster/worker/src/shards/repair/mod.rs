@@ -37,7 +37,7 @@ impl Shards {
             return;
         }
         told.sort_by_cached_key(|missing| {
-            let waiting = self.served.lock().get(&missing.id()).map_or(0, |served| served.lanes.queue());
+            let waiting = self.served.lock().get(&missing.id()).map_or(0, |served| served.lanes.calls());
             (urgency(missing.left, waiting.into()), missing.manifest.id.folder.clone(), missing.number, missing.worker.id)
         });
         let shards = Arc::clone(self);

@@ -143,7 +143,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::NoCell { hint },
         DataReply::Form(Some(form().into())),
         DataReply::Heard { view: (2 << 32) + 6 },
-        DataReply::Shard { queue: 300 },
+        DataReply::Shard { queue: 300, steps: 0 },
         DataReply::Shards(vec![shard_state()]),
         DataReply::ShardChanged { version: 1 << 40 },
         DataReply::Shared(Shared {

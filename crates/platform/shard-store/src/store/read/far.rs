@@ -41,6 +41,17 @@ pub enum FarQuestion {
         /// How many there are is all that is asked.
         is_count: bool,
     },
+    /// For the keys that meet what no record in the files does, or how many there are: what was changed since has them.
+    Updated {
+        /// What they meet.
+        query: Query,
+        /// Keys above this one are wanted.
+        after: Option<Key>,
+        /// So many of them at most.
+        limit: Option<usize>,
+        /// How many there are is all that is asked.
+        is_count: bool,
+    },
 }
 
 /// What a cold file has to say.
@@ -53,8 +64,9 @@ pub enum FarAnswer {
 }
 
 impl FarQuestion {
-    /// A question in JSON; none where it needs all of the shard. What is wrong with it is an error.
-    pub fn parse(columns: &Columns, question: &[u8]) -> Result<Option<Self>> {
+    /// A question in JSON, of files of which it is known what no record meets; none where it needs all of the shard. What is wrong with it is
+    /// an error.
+    pub fn parse(columns: &Columns, question: &[u8], is_excluded: impl Fn(&Query) -> bool) -> Result<Option<Self>> {
         let question = Operation::parse(question)?;
         if let Some(key) = question.get("get") {
             question.only(&["get", "columns", "versioned"])?;
@@ -74,11 +86,17 @@ impl FarQuestion {
             _ => return Ok(None),
         };
         question.only(if is_count { &["count"] } else { &["search", "limit", "after"] })?;
-        let Query::Eq { attribute, value } = Condition::from_json(condition)?.query(columns)? else { return Ok(None) };
+        let query = Condition::from_json(condition)?.query(columns)?;
         let given = |name| question.get(name).filter(|given| !given.is_null());
         let after = given("after").map(|after| columns.key_of(&Literal::from_json(after)?)).transpose()?;
         let limit = given("limit").map(|limit| whole("limit", limit)).transpose()?;
-        Ok((value != Value::Null).then_some(Self::Equal { attribute, value, after, limit, is_count }))
+        Ok(match query {
+            query if is_excluded(&query) => Some(Self::Updated { query, after, limit, is_count }),
+            Query::Eq { attribute, value } if value != Value::Null => {
+                Some(Self::Equal { attribute, value, after, limit, is_count })
+            }
+            _ => None,
+        })
     }
 }
 
@@ -96,7 +114,7 @@ impl Store {
             (FarQuestion::Get { key, columns, versioned }, FarAnswer::Record(record)) => {
                 self.record_far(log_from, key, columns.as_deref(), *versioned, record)
             }
-            (FarQuestion::Equal { .. }, FarAnswer::Keys(keys)) => self.keys_far(question, keys),
+            (FarQuestion::Equal { .. } | FarQuestion::Updated { .. }, FarAnswer::Keys(keys)) => self.keys_far(question, keys),
             _ => Err(Error::internal("an answer to another question")),
         };
         match answer {
@@ -123,14 +141,17 @@ impl Store {
     }
 
     fn keys_far(&self, question: &FarQuestion, mut keys: Vec<Key>) -> Result<Json> {
-        let FarQuestion::Equal { attribute, value, after, limit, is_count } = question else {
-            return Err(Error::internal("keys are no answer to this"));
+        let (query, after, limit, is_count) = match question {
+            FarQuestion::Equal { attribute, value, after, limit, is_count } => {
+                (Query::Eq { attribute: *attribute, value: value.clone() }, after, limit, is_count)
+            }
+            FarQuestion::Updated { query, after, limit, is_count } => (query.clone(), after, limit, is_count),
+            FarQuestion::Get { .. } => return Err(Error::internal("keys are no answer to this")),
         };
         let columns = self.records()?;
         // One view: an update is counted in place of what the file has, not beside it.
         let view = self.view.load_full();
         keys.retain(|key| view.newest(key).is_none());
-        let query = Query::Eq { attribute: *attribute, value: value.clone() };
         keys.extend(search_updates(&view, &query)?);
         if *is_count {
             return Ok(keys.len().into());
@@ -199,21 +220,39 @@ mod tests {
         questions.push(json!({"search": {"attr": "size", "eq": 1}, "limit": 5}));
         for question in questions {
             let line = question.to_string().into_bytes();
-            let parsed = FarQuestion::parse(&columns(), &line).unwrap().unwrap();
+            let parsed = FarQuestion::parse(&columns(), &line, |_| false).unwrap().unwrap();
             let said = match &parsed {
                 FarQuestion::Get { key, .. } => FarAnswer::Record(alone.get(key, None).unwrap()),
                 FarQuestion::Equal { attribute, value, .. } => {
                     let query = Query::Eq { attribute: *attribute, value: value.clone() };
                     FarAnswer::Keys(search(&alone.view.load(), &query, None, None).unwrap())
                 }
+                FarQuestion::Updated { .. } => FarAnswer::Keys(Vec::new()),
             };
             assert_eq!(far.answer_far(7, &parsed, said), Answered::to(&here, 7, &line), "{question}");
         }
     }
 
     #[test]
+    fn what_no_file_has_is_answered_by_what_was_changed_since() {
+        let far = Store::far(columns());
+        let put = |number: i64, like: i64| Change::Put(key(number), values(like));
+        far.add_updates(7, [put(1, 1), put(2, 2), put(5, 2), Change::Delete(key(1))]);
+        let ask = |question: &str| {
+            let parsed = FarQuestion::parse(&columns(), question.as_bytes(), |_| true).unwrap().unwrap();
+            assert!(matches!(parsed, FarQuestion::Updated { .. }), "{parsed:?}");
+            far.answer_far(7, &parsed, FarAnswer::Keys(Vec::new())).into_result().unwrap()
+        };
+        assert_eq!(ask(r#"{"search": {"attr": "name", "from": "name 1", "to": "name 2"}, "limit": 9}"#), json!([2, 5]));
+        assert_eq!(ask(r#"{"search": {"attr": "name", "prefix": "name"}, "limit": 1, "after": 2}"#), json!([5]));
+        assert_eq!(ask(r#"{"count": {"attr": "size", "eq": 2}}"#), json!(2));
+        let get = FarQuestion::parse(&columns(), br#"{"get": 1}"#, |_| true).unwrap().unwrap();
+        assert!(matches!(get, FarQuestion::Get { .. }));
+    }
+
+    #[test]
     fn what_needs_the_shard_is_told_from_what_is_wrong() {
-        let parse = |question: &str| FarQuestion::parse(&columns(), question.as_bytes());
+        let parse = |question: &str| FarQuestion::parse(&columns(), question.as_bytes(), |_| false);
         for needs in [
             r#"{"search": {"attr": "name", "contains": "x"}, "limit": 1}"#,
             r#"{"count": null}"#,

@@ -38,6 +38,19 @@ impl Store {
         self.count_query(&Query::All)
     }
 
+    /// Steps that finding the records that meet a condition is estimated to take, or counting them, in those that are compressed.
+    pub(in crate::store) fn condition_steps(&self, condition: &Condition, limit: Option<usize>, is_count: bool) -> Result<u64> {
+        let query = condition.query(self.records()?)?;
+        let view = self.view.load();
+        // What has updates on top is found to be counted.
+        let is_counted = is_count && view.only_shards().is_some();
+        let of = |mapped: &Arc<Mapped>| match is_counted {
+            true => mapped.shard.count_steps(&query),
+            false => mapped.shard.search_steps(&query, limit),
+        };
+        view.shards.iter().map(of).sum()
+    }
+
     /// The same for a query that is prepared.
     fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
