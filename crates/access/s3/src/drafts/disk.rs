@@ -42,6 +42,12 @@ impl Disk {
         Some(Taken { of: Arc::clone(&self.taken), bytes })
     }
 
+    /// Parts that wait or are still read, and their bytes.
+    pub(super) fn taken(&self) -> (usize, u64) {
+        let Sum { bytes, parts } = *self.taken.lock();
+        (parts, bytes)
+    }
+
     /// Keeps parts from going, as a slow disk does.
     #[cfg(test)]
     pub(super) fn hold(&self) -> impl Sized {
