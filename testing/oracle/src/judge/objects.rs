@@ -150,10 +150,7 @@ impl Object<'_> {
         newer.version != older.version
             && self.answers.iter().any(|answer| {
                 let Call { begin_us, end_us, door, .. } = answer.call;
-                *door == Door::Store
-                    && *begin_us > older.end_us
-                    && *end_us <= before_us
-                    && answer.version() == Some(newer.seen())
+                *door == Door::Store && *begin_us > older.end_us && *end_us <= before_us && answer.version() == Some(newer.seen())
             })
     }
 
