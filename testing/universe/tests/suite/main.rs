@@ -53,8 +53,8 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
 #[test]
 fn s3_clients_are_told_what_all_others_are_whatever_goes_wrong_with_the_gateway() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |seed: &str| worlds(&["--seed", seed, "--seconds", "60", "--as-it-is"], folder.path()).remove(0);
-    let (with, without) = (run("5"), run("4"));
+    let run = |seed, seconds| worlds(&["--seed", seed, "--seconds", seconds, "--as-it-is"], folder.path()).remove(0);
+    let (with, without) = (run("5", "60"), run("4", "10"));
     assert_eq!(with["violations"], 0, "{with}");
     let reads = ["get", "get_range", "get_if_none_match", "not_modified", "list"];
     let writes = ["put", "put_if_match", "put_if_none_match", "upload", "copy", "delete"];

@@ -45,6 +45,7 @@ impl Disk {
     /// Parts that wait or are still read, and their bytes.
     pub(super) fn taken(&self) -> (usize, u64) {
         let Sum { bytes, parts } = *self.taken.lock();
+        debug_assert!(parts > 0 || bytes == 0, "{bytes} bytes are of no part");
         (parts, bytes)
     }
 
