@@ -20,6 +20,8 @@ use crate::outside::packet::HostId;
 /// An access key's id and secret.
 pub(super) type Credentials = (&'static str, &'static str);
 
+/// Its host's name, and where it listens there.
+pub(super) const NAME: &str = "gateway";
 pub(super) const ADDRESS: &str = "gateway:7490";
 /// May read and write everything, only read, or only use one mount; and one that nobody gave.
 pub(super) const WRITER: Credentials = ("writer", "what the writer's program knows");
@@ -102,11 +104,13 @@ impl Asked {
 }
 
 impl Plan {
-    /// The same with a gateway, and faults of it, where the seed is one of those whose worlds have one. Behind what else adds hosts.
+    /// The same with a gateway, and faults of it, where the seed is one of those whose worlds have one. Behind the second coordinator: the
+    /// gateway's host is the last one then, and stays where it is when others come behind it.
     pub(crate) fn with_gateway(mut self) -> Self {
         let (left, by) = WITH_GATEWAY;
         self.has_gateway = self.seed % by == left;
         let Some(gateway) = self.gateway() else { return self };
+        assert_eq!(gateway + 1, self.names().len(), "hosts that come behind the gateway are added after it");
         let mut chance = StdRng::seed_from_u64(self.seed ^ OF_GATEWAY);
         for fault in &mut self.faults {
             if let What::Split { side, .. } = &mut fault.what
@@ -126,9 +130,9 @@ impl Plan {
         self
     }
 
-    /// The gateway's host, behind all others; where there is one.
+    /// The gateway's host, where there is one.
     pub(crate) fn gateway(&self) -> Option<HostId> {
-        self.has_gateway.then(|| self.client(self.clients) + usize::from(self.has_standby))
+        self.names().iter().position(|name| name == NAME)
     }
 
     fn draw_of_gateway(&self, gateway: HostId, chance: &mut StdRng) -> What {

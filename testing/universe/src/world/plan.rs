@@ -5,6 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
+use super::gateway;
 use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
@@ -178,7 +179,7 @@ impl Plan {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
         let standby = self.has_standby.then(|| "standby".to_owned());
-        let gateway = self.has_gateway.then(|| "gateway".to_owned());
+        let gateway = self.has_gateway.then(|| gateway::NAME.to_owned());
         let first = ["store".to_owned(), "coordinator".to_owned()];
         first.into_iter().chain(workers).chain(clients).chain(standby).chain(gateway).collect()
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use ring::digest::{Context, SHA256};
+use tokio::task::JoinHandle;
 
 use super::disk::Taken;
 use crate::answer::now_ms;
@@ -42,19 +43,21 @@ impl Part {
             tracing::warn!(%error, "a part can't be kept");
             S3Error::slow_down()
         };
-        let made = forebay_runtime::spawn_blocking(tempfile::tempfile).await;
-        let mut file = made.map_err(|_| S3Error::internal())?.map_err(failed)?;
+        let mut writing = forebay_runtime::spawn_blocking(tempfile::tempfile);
         let (mut hash, mut held, mut held_bytes) = (Context::new(&SHA256), Vec::new(), 0);
         while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
             hash.update(&piece);
             held_bytes += piece.len();
             held.push(piece);
             if held_bytes >= HELD_BYTES || held.len() >= HELD_PIECES {
-                file = written(file, std::mem::take(&mut held)).await.map_err(failed)?;
+                // More comes meanwhile.
+                let file = done(writing).await.map_err(failed)?;
+                writing = write(file, std::mem::take(&mut held));
                 held_bytes = 0;
             }
         }
-        let file = written(file, held).await.map_err(failed)?;
+        let file = done(writing).await.map_err(failed)?;
+        let file = done(write(file, held)).await.map_err(failed)?;
         let hash = forebay_types::hex(&hash.finish().as_ref()[..16]);
         let kept = Arc::new(Kept { file, _room: room });
         // No MD5, and not to be taken for one.
@@ -62,13 +65,17 @@ impl Part {
     }
 }
 
-/// Writes what has come behind what came before it.
-async fn written(mut file: File, pieces: Vec<Bytes>) -> io::Result<File> {
-    let work = move || -> io::Result<File> {
+/// Begins to write what has come behind what came before it.
+fn write(mut file: File, pieces: Vec<Bytes>) -> JoinHandle<io::Result<File>> {
+    forebay_runtime::spawn_blocking(move || -> io::Result<File> {
         pieces.iter().try_for_each(|piece| file.write_all(piece))?;
         Ok(file)
-    };
-    forebay_runtime::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()))
+    })
+}
+
+/// What was done with a file, once it is.
+async fn done<T>(work: JoinHandle<io::Result<T>>) -> io::Result<T> {
+    work.await.unwrap_or_else(|error| Err(error.into()))
 }
 
 /// The parts one after the other. Who else reads them does not move what is read here.
@@ -86,7 +93,7 @@ pub(crate) fn join(parts: Vec<Part>, fault: Fault) -> Pieces {
                 Ok(piece.into())
             };
             async move {
-                let read = forebay_runtime::spawn_blocking(read).await.unwrap_or_else(|error| Err(error.into()));
+                let read = done(forebay_runtime::spawn_blocking(read)).await;
                 read.map_err(|error| {
                     tracing::warn!(%error, "a part can't be read");
                     fault.set(S3Error::internal())
