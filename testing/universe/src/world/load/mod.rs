@@ -198,15 +198,20 @@ async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRn
 
 /// Writes an object that others write at the same time.
 async fn meets(client: Client, course: Arc<Course>, key: u32, number: usize, mut chance: StdRng) {
-    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
     while course.calls.goes_on() {
-        let next = course.calls.recorder.now_us() / every_us + 1;
-        let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
-        sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
-        // The first one is written already, and no two clients write the same.
-        let version = next as u32 * course.crowd.clients as u32 + number as u32 + 1;
+        let version = met(&course, number, &mut chance).await;
         write(&client, &course.calls, key, version).await;
     }
+}
+
+/// Waits for the next time at which all clients write; the version that is this one's then.
+async fn met(course: &Course, number: usize, chance: &mut StdRng) -> u32 {
+    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
+    let next = course.calls.recorder.now_us() / every_us + 1;
+    let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
+    sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
+    // The first one is written already, and no two clients write the same.
+    next as u32 * course.crowd.clients as u32 + number as u32 + 1
 }
 
 /// Writes a version; whether that was acknowledged.

@@ -8,14 +8,13 @@ use forebay_client::Client;
 use forebay_oracle::history::{Door, Failure, What};
 use forebay_oracle::load::{answered, objects, pause, within};
 use forebay_oracle::{Rule, contents};
-use forebay_runtime::time::sleep;
 use http::Method;
 use rand::Rng;
 use rand::rngs::StdRng;
 
 use super::asking::Ask;
 use super::reads::{ALL_BYTES, Way, name, quoted};
-use crate::world::load::{MEET_EVERY, MEET_WITHIN, MOUNTS, WRITE_PAUSE, mount_of, path, write};
+use crate::world::load::{MOUNTS, WRITE_PAUSE, met, mount_of, path, write};
 
 /// Between two pieces of a body that its program makes slowly.
 const PIECE_PAUSE: Duration = Duration::from_millis(120);
@@ -194,13 +193,8 @@ impl Writer {
 /// Writes an object that others write at the same time, through the gateway as often as not.
 pub(super) async fn meets(way: Way, client: Client, key: u32, number: usize, mut chance: StdRng) {
     let course = Arc::clone(&way.course);
-    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
     while course.calls.goes_on() {
-        let next = course.calls.recorder.now_us() / every_us + 1;
-        let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
-        sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
-        // The first one is written already, and no two clients write the same.
-        let version = next as u32 * course.crowd.clients as u32 + number as u32 + 1;
+        let version = met(&course, number, &mut chance).await;
         if chance.random() {
             write(&client, &course.calls, key, version).await;
             continue;
