@@ -59,6 +59,13 @@ pub enum What {
         /// Its ETag, where the answer has it.
         etag: Option<String>,
     },
+    /// An object was deleted, which counts as a version of it: no write is of the same one.
+    Delete {
+        /// The object.
+        key: u32,
+        /// The version.
+        version: u32,
+    },
     /// Bytes of an object were read.
     Read {
         /// The object.
@@ -127,6 +134,7 @@ impl Call {
     pub fn name(&self) -> &'static str {
         match &self.what {
             What::Write { .. } => "write",
+            What::Delete { .. } => "delete",
             What::Read { .. } => "read",
             What::Put { .. } => "node put",
             What::Get { .. } => "node get",
@@ -139,7 +147,7 @@ impl Call {
     /// The temporary node that it is about.
     pub fn node(&self) -> Option<&str> {
         match &self.what {
-            What::Write { .. } | What::Read { .. } => None,
+            What::Write { .. } | What::Delete { .. } | What::Read { .. } => None,
             What::Put { path, .. }
             | What::Get { path, .. }
             | What::Swap { path, .. }

@@ -1,4 +1,4 @@
-//! The real coordinator, workers and clients in one thread and in simulated time, with faults, everything from one seed.
+//! The real coordinator, workers, S3 gateway and clients in one thread and in simulated time, with faults, everything from one seed.
 //!
 //! Each world is a process of its own, so that nothing of one is left for another. A world that failed is run again with fewer
 //! faults, until none of them can be left out.

@@ -59,6 +59,7 @@ impl Options {
     pub(crate) fn plan(&self, seed: u64) -> Plan {
         let plan = Plan::of(seed, self.seconds * 1000).with_ops(self.ops);
         let plan = if self.standby { plan.with_standby() } else { plan };
-        if self.shards { plan.with_shards() } else { plan }
+        let plan = if self.shards { plan.with_shards() } else { plan };
+        plan.with_gateway()
     }
 }

@@ -44,5 +44,5 @@ mod store;
 mod temporary;
 mod warm;
 
-pub use server::Gateway;
+pub use server::{Gateway, Holding};
 pub use settings::{AccessRule, Anonymous, GatewaySettings, NewBuckets, Secret};

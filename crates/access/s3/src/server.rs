@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_metrics::Gauge;
+use forebay_runtime::net::{Listener, Stream, socket_address};
 use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Served, Spoken};
 use forebay_types::{Result, ResultExt};
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::answer::LARGE_PIECES;
 use crate::connection::serve;
 use crate::context::Context;
 use crate::dialect::S3Error;
@@ -28,6 +29,20 @@ pub struct Gateway {
     https: bool,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    context: Arc<Context>,
+}
+
+/// What a gateway holds for its clients: at rest nothing, but for uploads that they neither complete nor give up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Uploads in parts that wait here.
+    pub uploads: usize,
+    /// Their parts.
+    pub parts: usize,
+    /// Bytes of these.
+    pub part_bytes: u64,
+    /// Large pieces of answers that are under way.
+    pub large_pieces: usize,
 }
 
 impl Gateway {
@@ -35,12 +50,13 @@ impl Gateway {
     pub async fn start(client: Client, settings: GatewaySettings) -> Result<Self> {
         let place = || format!("can't listen at {}", settings.listen);
         let tls = settings.tls.as_ref().map(|tls| Acceptor::new(tls, Spoken::Http1)).transpose()?;
-        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
-        let address = listener.local_addr().context(place)?;
+        let listener = Listener::bind(&settings.listen).await.context(place)?;
+        let address = socket_address(&listener.local_address().context(place)?);
         let (stop, stopped) = watch::channel(false);
         let https = tls.is_some();
-        let task = forebay_runtime::spawn(accept(listener, tls, Context::new(client, settings), stopped));
-        Ok(Self { address, https, stop, task })
+        let context = Context::new(client, settings);
+        let task = forebay_runtime::spawn(accept(listener, tls, Arc::clone(&context), stopped));
+        Ok(Self { address, https, stop, task, context })
     }
 
     /// Where it listens.
@@ -51,6 +67,13 @@ impl Gateway {
     /// Whether it speaks HTTPS.
     pub fn is_https(&self) -> bool {
         self.https
+    }
+
+    /// What it holds now.
+    pub fn holding(&self) -> Holding {
+        let (uploads, (parts, part_bytes)) = self.context.drafts.held();
+        let large_pieces = LARGE_PIECES - self.context.large_pieces.available_permits();
+        Holding { uploads, parts, part_bytes, large_pieces }
     }
 
     /// Takes no more connections, answers what was asked already for at most 10 s, then ends.
@@ -71,7 +94,7 @@ impl Drop for Gateway {
 forebay_types::shown!(Gateway: address);
 
 /// Serves connections until told to stop; those that are open then end with this function.
-async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
+async fn accept(listener: Listener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let served = Served::new("s3", context.settings.connections_max);
     let (mut connections, entrance) = (JoinSet::new(), Entrance::of_port(context.settings.connections_max));
     let mut failing = Seldom::default();
@@ -95,12 +118,14 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
                 continue;
             }
         };
-        let _ = socket.set_nodelay(true);
-        let address = from.to_string();
+        if let Stream::Tcp(socket) = &socket {
+            let _ = socket.set_nodelay(true);
+        }
         let place = tokio::select! {
             _ = stopped.changed() => break,
-            place = entrance.enter(&address) => place,
+            place = entrance.enter(&from) => place,
         };
+        let from = socket_address(&from);
         let (context, tls, served) = (Arc::clone(&context), tls.clone(), served.clone());
         let (mut stopping, stopped) = (stopped.clone(), stopped.clone());
         connections.spawn(async move {
@@ -137,7 +162,7 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
 }
 
 /// Tells who comes when too many connections are served to come later, whatever he wants.
-async fn refuse(socket: Introduced, context: &Context) -> std::io::Result<()> {
+async fn refuse(socket: Introduced<Stream>, context: &Context) -> std::io::Result<()> {
     let why = "Too many connections are open, of all or of your host: close some, or try again later.";
     let body = S3Error::slow_down().saying(why).body("/", &context.request_id());
     let head = format!(

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -68,6 +69,15 @@ impl Listener {
     }
 }
 
+/// Where a `host:port` of a connection or a listener is. A host of a simulation has a name alone: its address is made of that, the same each time.
+pub fn socket_address(shown: &str) -> SocketAddr {
+    shown.parse().unwrap_or_else(|_| {
+        let (host, port) = shown.rsplit_once(':').unwrap_or((shown, ""));
+        let number = host.bytes().fold(0, |number: u32, byte| number.wrapping_mul(31).wrapping_add(byte.into()));
+        SocketAddr::from((Ipv4Addr::from(number), port.parse().unwrap_or(0)))
+    })
+}
+
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -111,5 +121,21 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Simulated(wire) => Pin::new(&mut wire.bytes).poll_shutdown(context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_itself_and_hosts_with_names_have_one_each() {
+        for shown in ["10.1.2.3:7490", "[::1]:80", "[fe80::1%3]:9"] {
+            assert_eq!(socket_address(shown).to_string(), shown);
+        }
+        let (one, same, other) = (socket_address("client0:1"), socket_address("client0:99999999"), socket_address("client1:1"));
+        assert_eq!((one.port(), same.port()), (1, 0));
+        assert_eq!(one.ip(), same.ip());
+        assert_ne!(one.ip(), other.ip());
     }
 }

@@ -27,11 +27,13 @@ pub enum Defect {
     CircleInRename,
     /// What a client reads in place is not kept for it.
     PinsFreed,
+    /// A write that the S3 gateway has passed on is acknowledged, and no worker hears of it.
+    UntoldByGateway,
 }
 
 impl Defect {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("stale-after-stop", Self::StaleAfterStop),
         ("lease-lapsed", Self::LeaseLapsed),
         ("ack-before-told", Self::AckBeforeTold),
@@ -42,6 +44,7 @@ impl Defect {
         ("manifest-first", Self::ManifestFirst),
         ("circle-in-rename", Self::CircleInRename),
         ("pins-freed", Self::PinsFreed),
+        ("untold-by-gateway", Self::UntoldByGateway),
     ];
 }
 

@@ -17,6 +17,8 @@ struct Written {
     end_us: u64,
     /// The writer was told that it is written. Else it may have been at any time from its begin on, or never.
     is_acknowledged: bool,
+    /// The object was deleted.
+    is_delete: bool,
 }
 
 /// An answer to a reader.
@@ -24,7 +26,8 @@ struct Written {
 struct Answer<'a> {
     call: &'a Call,
     start: u64,
-    seen: &'a Seen,
+    /// None where he was told that there is no object.
+    seen: Option<&'a Seen>,
     etag: &'a str,
 }
 
@@ -34,8 +37,10 @@ struct Object<'a> {
     writes: Vec<Written>,
     answers: Vec<Answer<'a>>,
     etags: HashMap<&'a str, u32>,
-    refused: Vec<&'a Call>,
 }
+
+/// What a reader is told when there is no object.
+const ABSENT: u32 = 0;
 
 pub(super) fn judge(calls: &[Call], promise: impl Fn(u32) -> Promise) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -43,10 +48,6 @@ pub(super) fn judge(calls: &[Call], promise: impl Fn(u32) -> Promise) -> Vec<Vio
         let promise = promise(key);
         let stale_us = if let Promise::Within(stale_us) = promise { stale_us } else { 0 };
         violations.extend(object.answers.iter().filter_map(|answer| object.fault_of(key, answer, stale_us)));
-        violations.extend(object.refused.iter().map(|call| {
-            let message = call.error.as_ref().map_or("", |failure| failure.message.as_str());
-            Violation::new(Rule::NotLost, format!("object {key} at {} us: {message}", call.begin_us))
-        }));
         if promise == Promise::InOrder {
             violations.extend(object.order(key));
         }
@@ -60,20 +61,19 @@ fn objects(calls: &[Call]) -> BTreeMap<u32, Object<'_>> {
         match &call.what {
             What::Write { key, version, etag } => {
                 let object = objects.entry(*key).or_default();
-                if call.error.as_ref().is_none_or(|failure| !failure.no_effect) {
-                    let (begin_us, end_us) = (call.begin_us, call.end_us);
-                    object.writes.push(Written { version: *version, begin_us, end_us, is_acknowledged: call.error.is_none() });
-                }
+                object.writes.extend(Written::of(call, *version, false));
                 if let Some(etag) = etag {
                     object.etags.insert(etag, *version);
                 }
             }
-            What::Read { key, start, seen: Some((seen, etag)) } => {
-                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen, etag });
+            What::Delete { key, version } => {
+                objects.entry(*key).or_default().writes.extend(Written::of(call, *version, true));
             }
-            // Nobody deletes objects.
-            What::Read { key, .. } if call.error.as_ref().is_some_and(|failure| failure.kind == "not found") => {
-                objects.entry(*key).or_default().refused.push(call);
+            What::Read { key, start, seen: Some((seen, etag)) } => {
+                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen: Some(seen), etag });
+            }
+            What::Read { key, start, .. } if call.error.as_ref().is_some_and(|failure| failure.kind == "not found") => {
+                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen: None, etag: "" });
             }
             _ => {}
         }
@@ -81,12 +81,27 @@ fn objects(calls: &[Call]) -> BTreeMap<u32, Object<'_>> {
     objects
 }
 
+impl Written {
+    /// What a call may have written; nothing where it did not for certain.
+    fn of(call: &Call, version: u32, is_delete: bool) -> Option<Self> {
+        let may_be = call.error.as_ref().is_none_or(|failure| !failure.no_effect);
+        let (begin_us, end_us, is_acknowledged) = (call.begin_us, call.end_us, call.error.is_none());
+        may_be.then_some(Self { version, begin_us, end_us, is_acknowledged, is_delete })
+    }
+
+    /// What a reader sees since then.
+    fn seen(&self) -> u32 {
+        if self.is_delete { ABSENT } else { self.version }
+    }
+}
+
 impl Object<'_> {
     fn fault_of(&self, key: u32, answer: &Answer<'_>, stale_us: u64) -> Option<Violation> {
         let Call { begin_us, end_us, door, .. } = answer.call;
         let told = format!("object {key}, {door:?} read from byte {} at {begin_us}..{end_us} us", answer.start);
-        let Seen::Version(version) = answer.seen else {
-            return Some(Violation::new(Rule::OneVersion, format!("{told}: {:?}", answer.seen)));
+        let Some(seen) = answer.seen else { return self.fault_of_absence(&told, answer, stale_us) };
+        let Seen::Version(version) = seen else {
+            return Some(Violation::new(Rule::OneVersion, format!("{told}: {seen:?}")));
         };
         if let Some(named) = self.etags.get(answer.etag).filter(|named| *named != version) {
             let what = format!("{told}: bytes of version {version} with the ETag of version {named}");
@@ -95,14 +110,7 @@ impl Object<'_> {
         let Some(written) = self.writes.iter().find(|written| written.version == *version && written.begin_us <= *end_us) else {
             return Some(Violation::new(Rule::Written, format!("{told}: version {version}, which nobody had begun to write")));
         };
-        let allowed_us = if *door == Door::Store { 0 } else { stale_us };
-        let is_past = |newer: &&Written| newer.is_acknowledged && newer.end_us.saturating_add(allowed_us) <= *begin_us;
-        // A write that was not acknowledged may still come, whatever was written after it.
-        if !written.is_acknowledged {
-            return None;
-        }
-        let is_over_it = |newer: &&Written| newer.begin_us > written.end_us || self.is_over(newer, written, *begin_us);
-        let newest = self.writes.iter().filter(is_past).filter(is_over_it).max_by_key(|newer| newer.end_us)?;
+        let newest = self.after(written, answer.call, stale_us)?;
         let rule = if *door == Door::Store { Rule::NotLost } else { Rule::NotStale };
         let late_ms = (begin_us - newest.end_us) / 1000;
         Some(Violation::new(
@@ -111,16 +119,38 @@ impl Object<'_> {
         ))
     }
 
+    /// That there is no object is the word of a delete, over which nothing has come yet.
+    fn fault_of_absence(&self, told: &str, answer: &Answer<'_>, stale_us: u64) -> Option<Violation> {
+        let Call { end_us, error, .. } = answer.call;
+        let may_be = |deleted: &Written| {
+            deleted.is_delete && deleted.begin_us <= *end_us && self.after(deleted, answer.call, stale_us).is_none()
+        };
+        if self.writes.iter().any(may_be) {
+            return None;
+        }
+        let message = error.as_ref().map_or("", |failure| failure.message.as_str());
+        Some(Violation::new(Rule::NotLost, format!("{told}: {message}")))
+    }
+
+    /// The newest write that a reader must see in the place of an older one.
+    fn after(&self, written: &Written, call: &Call, stale_us: u64) -> Option<&Written> {
+        // A write that was not acknowledged may still come, whatever was written after it.
+        if !written.is_acknowledged {
+            return None;
+        }
+        let allowed_us = if call.door == Door::Store { 0 } else { stale_us };
+        let is_past = |newer: &&Written| newer.is_acknowledged && newer.end_us.saturating_add(allowed_us) <= call.begin_us;
+        let is_over_it = |newer: &&Written| newer.begin_us > written.end_us || self.is_over(newer, written, call.begin_us);
+        self.writes.iter().filter(is_past).filter(is_over_it).max_by_key(|newer| newer.end_us)
+    }
+
     /// Whether the store itself was seen to have another version in the place of one, before some time: of two that were written at a time
     /// nobody else can tell.
     fn is_over(&self, newer: &Written, older: &Written, before_us: u64) -> bool {
         newer.version != older.version
             && self.answers.iter().any(|answer| {
                 let Call { begin_us, end_us, door, .. } = answer.call;
-                *door == Door::Store
-                    && *begin_us > older.end_us
-                    && *end_us <= before_us
-                    && answer.version() == Some(newer.version)
+                *door == Door::Store && *begin_us > older.end_us && *end_us <= before_us && answer.version() == Some(newer.seen())
             })
     }
 
@@ -128,10 +158,10 @@ impl Object<'_> {
     fn order(&self, key: u32) -> Option<Violation> {
         let seen: HashSet<u32> = self.answers.iter().filter_map(Answer::version).collect();
         // Where a write that nobody saw and nobody acknowledged comes last, nothing else changes.
-        let matters = |written: &&Written| written.is_acknowledged || seen.contains(&written.version);
+        let matters = |written: &&Written| written.is_acknowledged || seen.contains(&written.seen());
         let write = |written: &Written| -> Timed<Access> {
             let end_us = if written.is_acknowledged { written.end_us } else { NEVER };
-            (written.begin_us, end_us, Access::Write(written.version))
+            (written.begin_us, end_us, Access::Write(written.seen()))
         };
         let read = |answer: &Answer<'_>| Some((answer.call.begin_us, answer.call.end_us, Access::Read(answer.version()?)));
         let calls = self.writes.iter().filter(matters).map(write).chain(self.answers.iter().filter_map(read)).collect();
@@ -149,7 +179,11 @@ impl Object<'_> {
 
 impl Answer<'_> {
     fn version(&self) -> Option<u32> {
-        if let Seen::Version(version) = self.seen { Some(*version) } else { None }
+        match self.seen {
+            None => Some(ABSENT),
+            Some(Seen::Version(version)) => Some(*version),
+            Some(_) => None,
+        }
     }
 }
 
@@ -167,7 +201,7 @@ impl Specification for Register {
     type Operation = Access;
 
     fn init() -> u32 {
-        0
+        ABSENT
     }
 
     fn apply(access: &Access, version: &u32) -> (bool, u32) {

@@ -4,7 +4,7 @@ use forebay_oracle::contents::Seen;
 use forebay_oracle::history::Door;
 use forebay_oracle::{Promise, Rule};
 
-use crate::written::{broken, broken_by, by, failed, read, read_as, uncertain, write};
+use crate::written::{absent, broken, broken_by, by, delete, read, read_as, uncertain, write};
 
 #[test]
 fn a_history_in_order_breaks_nothing() {
@@ -54,17 +54,30 @@ fn bytes_with_the_etag_of_another_version_are_found() {
 fn an_acknowledged_write_that_is_gone_is_found() {
     let calls = [write(0, 10, 1), write(20, 30, 2), by(Door::Store, read(100, 110, 1))];
     assert_eq!(broken(&calls, 0), [Rule::NotLost, Rule::Linearizable]);
-    let gone = failed(read(100, 110, 2), "not found");
-    let calls = [write(0, 10, 1), forebay_oracle::history::Call { what: unanswered(&gone), ..gone }];
-    assert_eq!(broken(&calls, 0), [Rule::NotLost]);
+    assert_eq!(broken(&[write(0, 10, 1), absent(100, 110)], 0), [Rule::NotLost, Rule::Linearizable]);
 }
 
-fn unanswered(call: &forebay_oracle::history::Call) -> forebay_oracle::history::What {
-    use forebay_oracle::history::What;
-    match &call.what {
-        What::Read { key, start, .. } => What::Read { key: *key, start: *start, seen: None },
-        other => other.clone(),
-    }
+#[test]
+fn an_object_that_was_deleted_is_not_there_until_it_is_written_again() {
+    let deleted = [write(0, 10, 1), delete(20, 30, 2)];
+    let then = |more: &[forebay_oracle::history::Call]| broken(&[&deleted[..], more].concat(), 0);
+    assert_eq!(then(&[absent(25, 40), absent(50, 60), write(70, 80, 3), read(90, 95, 3)]), []);
+    assert_eq!(then(&[read(50, 60, 1)]), [Rule::NotStale, Rule::Linearizable]);
+    assert_eq!(then(&[write(70, 80, 3), absent(90, 95)]), [Rule::NotLost, Rule::Linearizable]);
+    // While it is written again, or deleted, it is there or not.
+    assert_eq!(then(&[write(70, 80, 3), absent(75, 78), read(79, 85, 3)]), []);
+    assert_eq!(then(&[write(70, 80, 3), read(75, 78, 3), absent(79, 85)]), [Rule::Linearizable]);
+    // Nobody has begun to delete it.
+    assert_eq!(broken(&[write(0, 10, 1), absent(12, 15), delete(20, 30, 2)], 0), [Rule::NotLost, Rule::Linearizable]);
+}
+
+#[test]
+fn a_delete_that_nobody_answered_may_be_done_or_not_or_come_late() {
+    let uncertain = || uncertain(delete(20, 30, 2));
+    assert_eq!(broken(&[write(0, 10, 1), uncertain(), read(40, 50, 1)], 0), []);
+    assert_eq!(broken(&[write(0, 10, 1), uncertain(), absent(40, 50)], 0), []);
+    assert_eq!(broken(&[write(0, 10, 1), uncertain(), write(40, 50, 3), read(60, 70, 3), absent(80, 90)], 0), []);
+    assert_eq!(broken(&[write(0, 10, 1), uncertain(), absent(40, 50), read(60, 70, 1)], 0), [Rule::Linearizable]);
 }
 
 #[test]

@@ -29,6 +29,16 @@ pub fn write(begin_us: u64, end_us: u64, version: u32) -> Call {
     call(begin_us, end_us, What::Write { key: 1, version, etag: Some(format!("etag-{version}")) })
 }
 
+/// Object 1 is deleted, as version `version`.
+pub fn delete(begin_us: u64, end_us: u64, version: u32) -> Call {
+    call(begin_us, end_us, What::Delete { key: 1, version })
+}
+
+/// A reader of object 1 is told that there is none.
+pub fn absent(begin_us: u64, end_us: u64) -> Call {
+    failed(call(begin_us, end_us, What::Read { key: 1, start: 0, seen: None }), "not found")
+}
+
 pub fn read(begin_us: u64, end_us: u64, version: u32) -> Call {
     read_as(begin_us, end_us, Seen::Version(version), version)
 }

@@ -11,6 +11,8 @@ use forebay_oracle::load::{Keys, Shared};
 use forebay_oracle::{RecordCall, Rule, Violation};
 use parking_lot::Mutex;
 
+use super::gateway::Asked;
+
 /// Keys of records that are changed at a time, behind those that nobody changes, and calls on one.
 pub(super) const FIRST_KEY: u64 = 1_000;
 pub(super) const KEYS: usize = 6;
@@ -28,6 +30,8 @@ pub(super) struct Crowd {
     pub(super) has_shards: bool,
     /// Changes of the dataset of records are acknowledged by two workers' disks.
     pub(super) has_two_disks: bool,
+    /// Some of what clients do goes through an S3 gateway.
+    pub(super) has_gateway: bool,
 }
 
 /// What the clients share with each other and with the world.
@@ -35,6 +39,8 @@ pub(super) struct Crowd {
 pub(super) struct Course {
     pub(super) calls: Shared,
     pub(super) crowd: Crowd,
+    /// Of the gateway.
+    pub(super) asked: Asked,
     /// Where what a program builds is, before it is stored.
     pub(super) folder: PathBuf,
     wrong: Mutex<Vec<Violation>>,

@@ -17,7 +17,9 @@ impl World<'_> {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
         set_clock(self.now_us, 0);
         let at_us = self.course.calls.recorder.now_us();
-        if fault.what.may_lose() {
+        // The gateway has nothing of the cluster's.
+        let of_gateway = self.plan.gateway().is_some_and(|gateway| fault.what.process() == Some(gateway));
+        if fault.what.may_lose() && !of_gateway {
             self.losses.workers.push(at_us);
             self.course.may_lose();
         }

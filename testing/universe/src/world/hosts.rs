@@ -11,6 +11,7 @@ use forebay_node::Node;
 use forebay_protocol::WorkerState;
 use forebay_runtime::net::Listener;
 use forebay_runtime::time::sleep;
+use forebay_s3::Holding;
 use forebay_testing::S3Server;
 use forebay_transport::{Budget, ServerLimits};
 use forebay_worker::{Tuning, WorkerSettings};
@@ -43,6 +44,8 @@ pub(super) struct Seen {
     pub(super) live: Mutex<usize>,
     /// Bytes under pins, by worker.
     pub(super) pinned: Mutex<Vec<u64>>,
+    /// What the gateway holds.
+    pub(super) held: Mutex<Holding>,
 }
 
 pub(super) fn security() -> Security {
@@ -99,10 +102,15 @@ pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen
     }
 }
 
+/// A process without a role yet.
+pub(super) fn joined(has_standby: bool) -> Node {
+    Node::join(coordinators(has_standby), security())
+}
+
 /// A worker, started until it is there.
 pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_standby: bool) {
     let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
-    let mut node = Node::join(coordinators(has_standby), security());
+    let mut node = joined(has_standby);
     let settings = WorkerSettings {
         listen: worker_address(number),
         location: Some(format!("host{number}")),
@@ -137,7 +145,7 @@ pub(super) async fn client_beside(has_standby: bool) -> Client {
 }
 
 async fn connected(has_standby: bool, in_place: bool) -> Client {
-    let node = Node::join(coordinators(has_standby), security());
+    let node = joined(has_standby);
     let settings = ClientSettings { in_place, ring: false, ..node.client_settings() };
     loop {
         match Client::connect(settings.clone()).await {

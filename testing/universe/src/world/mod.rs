@@ -3,6 +3,7 @@
 mod course;
 mod disks;
 mod faults;
+mod gateway;
 mod host;
 mod hosts;
 mod load;

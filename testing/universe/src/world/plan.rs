@@ -5,11 +5,12 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
+use super::gateway;
 use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
-const FAULT_EVERY_MS: u64 = 10_000;
+pub(super) const FAULT_EVERY_MS: u64 = 10_000;
 /// Faults in that time at most, beside one of a disk.
 const FAULTS_MAX: u32 = 3;
 /// What of a seed faults of disks follow from: the others are the same without them.
@@ -47,6 +48,8 @@ pub(crate) struct Plan {
     pub(crate) has_standby: bool,
     /// Clients change, merge and refresh datasets of shards, and give them others.
     pub(crate) has_shards: bool,
+    /// An S3 gateway is there, and clients ask it too.
+    pub(crate) has_gateway: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -63,8 +66,8 @@ impl Plan {
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let mut plan =
-            Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, has_shards: false, faults: Vec::new() };
+        let (has_standby, has_shards, has_gateway, faults) = (false, false, false, Vec::new());
+        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, has_standby, has_shards, has_gateway, faults };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -176,7 +179,9 @@ impl Plan {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
         let standby = self.has_standby.then(|| "standby".to_owned());
-        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).chain(standby).collect()
+        let gateway = self.has_gateway.then(|| gateway::NAME.to_owned());
+        let first = ["store".to_owned(), "coordinator".to_owned()];
+        first.into_iter().chain(workers).chain(clients).chain(standby).chain(gateway).collect()
     }
 
     pub(crate) fn worker(&self, number: usize) -> HostId {
@@ -248,7 +253,7 @@ impl Plan {
 
     /// The links that a split blocks, in both directions.
     pub(crate) fn across(&self, side: &[HostId], all_reach: &[HostId]) -> Vec<(HostId, HostId)> {
-        let hosts = || STORE..self.client(self.clients);
+        let hosts = || (STORE..self.client(self.clients)).chain(self.gateway());
         let links = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
         let is_across = |(from, to): &(HostId, HostId)| {
             side.contains(from) != side.contains(to) && !all_reach.contains(from) && !all_reach.contains(to)

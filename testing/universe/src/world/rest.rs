@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use forebay_oracle::{Rule, Violation};
+use forebay_s3::Holding;
 use forebay_types::PAGE_BYTES;
 
 use super::load::BOUND_BYTES;
@@ -45,6 +46,17 @@ impl World<'_> {
                 Rule::Recovers,
                 format!("{live} of {} workers are live two leases after the last fault", self.plan.workers),
             )
+        })
+    }
+
+    /// The gateway holds nothing, and no upload in parts is open at the store but those that nobody was told of.
+    pub(super) fn held_by_gateway(&self) -> Option<Violation> {
+        self.plan.gateway()?;
+        let (held, open, unanswered) =
+            (*self.seen.held.lock(), self.server.uploads_open() as u64, self.course.asked.unanswered());
+        (held != Holding::default() || open > unanswered).then(|| {
+            let what = format!("the gateway has {held:?}; {open} uploads are open at the store, {unanswered} were not answered");
+            Violation::new(Rule::NothingLeft, what)
         })
     }
 

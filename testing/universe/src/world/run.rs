@@ -14,6 +14,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::course::{Course, Crowd};
+use super::gateway;
 use super::host::{Folder, Host, in_memory, set_clock};
 use super::hosts::{self, BUCKET, COORDINATOR_ADDRESS, STANDBY_ADDRESS, Seen};
 use super::load;
@@ -53,6 +54,8 @@ pub(crate) struct Outcome {
     pub(crate) of_records: u64,
     /// Objects of its log that were on two workers' disks before they were in the store.
     pub(crate) on_two_disks: u64,
+    /// Requests that the S3 gateway has served, by kind: none where there is no gateway.
+    pub(crate) of_s3: BTreeMap<&'static str, u64>,
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
@@ -129,6 +132,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         operations: (calls.len() + records.len()) as u64,
         of_records: records.len() as u64,
         on_two_disks: world.course.on_two_disks(),
+        of_s3: world.course.asked.served(),
         refused: world.course.refused(),
         faults,
         disks: disks::happened(),
@@ -152,7 +156,8 @@ impl<'a> World<'a> {
         let folder = Folder::new();
         let Plan { workers, clients, pace, has_standby, has_shards, .. } = *plan;
         let has_two_disks = plan.has_two_disks();
-        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby, has_shards, has_two_disks };
+        let (seed, has_gateway) = (chance.random(), plan.gateway().is_some());
+        let crowd = Crowd { workers, clients, seed, pace, has_standby, has_shards, has_two_disks, has_gateway };
         let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,
@@ -191,6 +196,7 @@ impl<'a> World<'a> {
         }
         self.go_on_until(RESTS_US, |_| false);
         violations.extend(self.left_over());
+        violations.extend(self.held_by_gateway());
         violations.extend(self.beyond_bound(ended_us));
         violations
     }
@@ -281,6 +287,9 @@ impl<'a> World<'a> {
         match (worker, client) {
             _ if Some(host) == self.plan.standby() => {
                 process.start(now_us, hosts::coordinator(STANDBY_ADDRESS, self.metadata.url().to_owned(), seen));
+            }
+            _ if Some(host) == self.plan.gateway() => {
+                process.start(now_us, gateway::gateway(seen, self.plan.has_standby, load::MOUNTS[1]));
             }
             (_, Some(number)) => process.start(now_us, load::client(Arc::clone(&self.course), number)),
             (Some(number), None) => {

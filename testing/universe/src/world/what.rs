@@ -89,6 +89,16 @@ impl What {
         }
     }
 
+    /// The process that it is of alone, where it is of one whose place in the cluster may be lost by it.
+    pub(crate) fn process(&self) -> Option<HostId> {
+        match self {
+            Self::Crash { host, .. } | Self::Stop { host } | Self::ReadsNothing { host } | Self::NoDescriptors { host } => {
+                Some(*host)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a worker may lose its temporary data by it, or be taken for lost.
     pub(crate) fn may_lose(&self) -> bool {
         matches!(

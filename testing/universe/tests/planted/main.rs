@@ -78,6 +78,11 @@ fn a_file_that_a_write_behind_its_end_makes_large_is_found() {
 }
 
 #[test]
+fn a_write_through_the_gateway_that_no_worker_hears_of_is_found() {
+    is_found("untold-by-gateway", 2, 4);
+}
+
+#[test]
 fn pins_that_are_freed_under_a_reader_are_found() {
     is_found("pins-freed", 1, 20);
 }

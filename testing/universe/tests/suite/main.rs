@@ -51,6 +51,21 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
 }
 
 #[test]
+fn s3_clients_are_told_what_all_others_are_whatever_goes_wrong_with_the_gateway() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |seed, seconds| worlds(&["--seed", seed, "--seconds", seconds, "--as-it-is"], folder.path()).remove(0);
+    let (with, without) = (run("5", "60"), run("4", "10"));
+    assert_eq!(with["violations"], 0, "{with}");
+    let reads = ["get", "get_range", "get_if_none_match", "not_modified", "list"];
+    let writes = ["put", "put_if_match", "put_if_none_match", "upload", "copy", "delete"];
+    let temporary = ["tmp_put", "tmp_upload", "tmp_swap", "tmp_get"];
+    for kind in reads.into_iter().chain(writes).chain(temporary) {
+        assert!(with["of_s3"][kind].as_u64().unwrap_or(0) > 0, "{kind}: {with}");
+    }
+    assert!(without["of_s3"].as_object().unwrap().is_empty(), "it has no gateway: {without}");
+}
+
+#[test]
 fn records_are_in_one_order_and_a_dataset_says_what_its_objects_do_whatever_goes_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--seed", "200", "--seeds", "2", "--seconds", "30", "--shards", "--as-it-is"];

@@ -42,6 +42,13 @@ impl Disk {
         Some(Taken { of: Arc::clone(&self.taken), bytes })
     }
 
+    /// Parts that wait or are still read, and their bytes.
+    pub(super) fn taken(&self) -> (usize, u64) {
+        let Sum { bytes, parts } = *self.taken.lock();
+        debug_assert!(parts > 0 || bytes == 0, "{bytes} bytes are of no part");
+        (parts, bytes)
+    }
+
     /// Keeps parts from going, as a slow disk does.
     #[cfg(test)]
     pub(super) fn hold(&self) -> impl Sized {

@@ -189,6 +189,11 @@ impl Drafts {
         Ok(())
     }
 
+    /// Uploads that are here; of parts that wait or are still read how many, and their bytes.
+    pub(crate) fn held(&self) -> (usize, (usize, u64)) {
+        (self.uploads.lock().len(), self.disk.taken())
+    }
+
     /// The uploads to a mount whose keys begin with a prefix, by key and age.
     pub(crate) fn of(&self, mount: MountId, prefix: &str) -> Vec<Shown> {
         let drafts = self.uploads.lock();
@@ -299,6 +304,7 @@ mod tests {
         assert_eq!(refusal_of(&drafts, &"0".repeat(32), 1, 1), "NoSuchUpload");
         add_part(&drafts, &other, 2, 100).await;
         assert_eq!(refusal_of(&drafts, &other, 3, 601), "EntityTooLarge");
+        assert_eq!(drafts.held(), (2, (3, 1000)));
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! A change of an object that is under way at its store.
 
 use forebay_client::Client;
+use forebay_runtime::{Defect, planted};
 use forebay_types::ForebayPath;
 
 use crate::dialect::S3Result;
@@ -19,7 +20,7 @@ impl Changing {
     /// The store has answered: back when no worker answers from what it knew before; an error when that is not certain, so that
     /// the writer does not take it for granted.
     pub(crate) async fn end(mut self) -> S3Result<()> {
-        let Some(path) = self.path.take() else { return Ok(()) };
+        let Some(path) = self.path.take().filter(|_| !planted(Defect::UntoldByGateway)) else { return Ok(()) };
         Ok(self.client.changed(&path).await?)
     }
 }

@@ -22,11 +22,11 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// A connection of which the head of the first request has come: that is read from it again.
 #[derive(Debug)]
-pub enum Introduced {
+pub enum Introduced<S = TcpStream> {
     /// As it came.
-    Plain(Heard<TcpStream>),
+    Plain(Heard<S>),
     /// Behind TLS.
-    Tls(Box<Heard<TlsStream<TcpStream>>>),
+    Tls(Box<Heard<TlsStream<S>>>),
 }
 
 /// Bytes of which some were read already.
@@ -36,10 +36,10 @@ pub struct Heard<S> {
     socket: S,
 }
 
-impl Introduced {
+impl<S: AsyncRead + AsyncWrite + Unpin> Introduced<S> {
     /// Begins TLS where that is on, and waits for the head of the first request. An error when that does not come, or when others need
     /// the place meanwhile, which stays the caller's until there is a better one.
-    pub async fn hear(stream: TcpStream, tls: Option<&Acceptor>, place: &Place) -> io::Result<Self> {
+    pub async fn hear(stream: S, tls: Option<&Acceptor>, place: &Place) -> io::Result<Self> {
         let introduced = async {
             match tls {
                 None => Ok(Self::Plain(Heard::of(stream).await?)),
@@ -132,13 +132,13 @@ macro_rules! either {
     };
 }
 
-impl AsyncRead for Introduced {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Introduced<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         either!(self, io => io.poll_read(context, into))
     }
 }
 
-impl AsyncWrite for Introduced {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Introduced<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         either!(self, io => io.poll_write(context, bytes))
     }

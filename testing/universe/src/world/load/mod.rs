@@ -4,6 +4,7 @@ mod followed;
 mod outlaws;
 mod records;
 mod resident;
+mod s3;
 mod sets;
 mod tree;
 mod trespass;
@@ -44,7 +45,7 @@ const ALL: Range<u32> = OWN.start..OUTSIDE.end;
 /// Versions of these are written so often, and by all within so long.
 const MEET_EVERY: Duration = Duration::from_secs(2);
 const MEET_WITHIN: Duration = Duration::from_millis(20);
-const MOUNTS: [&str; 2] = ["fresh", "aging"];
+pub(super) const MOUNTS: [&str; 2] = ["fresh", "aging"];
 /// So long that who does not hear of a write does not find out by itself.
 const TTL: Duration = Duration::from_secs(60);
 /// The same by a clock that is slow.
@@ -71,7 +72,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     let past = past();
     let mut chance = StdRng::seed_from_u64(course.crowd.seed ^ (number as u64 + 1) << 32);
     let own: Vec<u32> = OWN.filter(|key| *key as usize % course.crowd.clients == number).collect();
-    let others = (OWN.end..ALL.end).filter(|_| number == 0);
+    let others = (OWN.end..ALL.end).chain(s3::keys(&course)).filter(|_| number == 0);
     for key in own.iter().copied().chain(others) {
         while !write(&client, &course.calls, key, 1).await {
             sleep(TRIED_AGAIN_AFTER).await;
@@ -116,6 +117,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(records::works(client.clone(), Arc::clone(&course), draw(&mut chance))));
         tasks.push(forebay_runtime::spawn(followed::follows(client.clone(), Arc::clone(&course), draw(&mut chance))));
     }
+    tasks.extend(s3::begin(&client, &course, number, &mut chance));
     for task in tasks {
         // Failed by a defect, which is told as such.
         let _ = task.await;
@@ -124,12 +126,13 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     while !course.has_ended() {
         sleep(TRIED_AGAIN_AFTER).await;
     }
-    for key in ALL {
+    for key in ALL.chain(s3::keys(&course)) {
         // What the store has first: nobody may be told of anything older afterwards.
         read_store(&past, &course.calls, key).await;
         read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
     }
     if number == 0 {
+        s3::looks(&course).await;
         sets::looks(&client, &course).await;
         if course.crowd.has_shards {
             records::looks(&client, &course).await;
@@ -195,15 +198,20 @@ async fn writes(client: Client, course: Arc<Course>, key: u32, mut chance: StdRn
 
 /// Writes an object that others write at the same time.
 async fn meets(client: Client, course: Arc<Course>, key: u32, number: usize, mut chance: StdRng) {
-    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
     while course.calls.goes_on() {
-        let next = course.calls.recorder.now_us() / every_us + 1;
-        let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
-        sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
-        // The first one is written already, and no two clients write the same.
-        let version = next as u32 * course.crowd.clients as u32 + number as u32 + 1;
+        let version = met(&course, number, &mut chance).await;
         write(&client, &course.calls, key, version).await;
     }
+}
+
+/// Waits for the next time at which all clients write; the version that is this one's then.
+async fn met(course: &Course, number: usize, chance: &mut StdRng) -> u32 {
+    let every_us = course.paced(MEET_EVERY).as_micros() as u64;
+    let next = course.calls.recorder.now_us() / every_us + 1;
+    let wait = Duration::from_micros(next * every_us - course.calls.recorder.now_us());
+    sleep(wait + MEET_WITHIN.mul_f64(chance.random())).await;
+    // The first one is written already, and no two clients write the same.
+    next as u32 * course.crowd.clients as u32 + number as u32 + 1
 }
 
 /// Writes a version; whether that was acknowledged.
