@@ -22,6 +22,7 @@ use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::repeated;
+use crate::shards::with_keys;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
@@ -365,7 +366,7 @@ struct Begun {
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
 async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>) -> Result<Begun> {
-    let (context, waiter) = (session.context.task_ctx(), Waiter::new());
+    let (context, waiter) = (with_keys(&plan, session.context.task_ctx()), Waiter::new());
     let notice = match away::begin(engine, session, sql, &plan).await? {
         away::Begun::There(DistributedRun { stream, progress }) => {
             let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));

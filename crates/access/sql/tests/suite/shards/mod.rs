@@ -1,5 +1,7 @@
 //! Datasets of shards as tables, against the same rows in a Parquet file.
 
+mod joins;
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
