@@ -1,5 +1,6 @@
 //! What the engine runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ use super::pages::{Counts, Of, Pages};
 /// Shards that a partition of all of them asks at once.
 const SHARDS_AT_ONCE: usize = 8;
 
-/// One partition a shard: its records by key, or those that a search finds, a page at a time.
+/// One partition a shard that is asked: its records by key, or those that a search finds, a page at a time.
 pub(super) struct ShardScan {
     pub(super) shards: Shards,
     pub(super) asked: Asked,
@@ -41,6 +42,8 @@ pub(super) struct ShardScan {
     condition: Arc<Json>,
     pub(super) schema: SchemaRef,
     pub(super) limit: Option<usize>,
+    /// The shards that are asked, by their numbers.
+    places: Arc<[usize]>,
     /// What runs above may come to name the keys of the rows that it wants.
     filters: Arc<[Arc<dyn PhysicalExpr>]>,
     metrics: ExecutionPlanMetricsSet,
@@ -51,12 +54,14 @@ pub(super) struct ShardScan {
 
 impl ShardScan {
     pub(super) fn new(shards: Shards, asked: Asked, schema: SchemaRef, limit: Option<usize>) -> Self {
-        let partitions = Partitioning::UnknownPartitioning(shards.dataset().shards.len());
+        let places = places(&shards, &asked);
+        let partitions = Partitioning::UnknownPartitioning(places.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
         let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());
-        Self { shards, asked, condition, schema, limit, filters, metrics, properties: Arc::new(properties), trace: current() }
+        let (properties, trace) = (Arc::new(properties), current());
+        Self { shards, asked, condition, schema, limit, places, filters, metrics, properties, trace }
     }
 
     /// The same, with these filters to look at when it begins.
@@ -67,6 +72,7 @@ impl ShardScan {
             condition: Arc::clone(&self.condition),
             schema: Arc::clone(&self.schema),
             limit: self.limit,
+            places: Arc::clone(&self.places),
             filters,
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::clone(&self.properties),
@@ -87,10 +93,10 @@ impl ShardScan {
     }
 
     /// The shards of a partition.
-    fn shards_of(&self, partition: usize) -> std::ops::Range<usize> {
-        match (self.properties.output_partitioning().partition_count(), self.shards.dataset().shards.len()) {
-            (partitions, shards) if partitions == shards => partition..partition + 1,
-            (_, shards) => 0..shards,
+    fn shards_of(&self, partition: usize) -> &[usize] {
+        match self.properties.output_partitioning().partition_count() == self.places.len() {
+            true => &self.places[partition..=partition],
+            false => &self.places,
         }
     }
 
@@ -108,6 +114,17 @@ impl ShardScan {
         };
         Pages::new(of, keys, Arc::clone(&self.filters), self.limit, counts)
     }
+}
+
+/// The shards that have what is asked: for keys those that these are in, one at least.
+fn places(shards: &Shards, asked: &Asked) -> Arc<[usize]> {
+    let dataset = shards.dataset();
+    let Some(keys) = &asked.keys else { return (0..dataset.shards.len()).collect() };
+    let mut places: BTreeSet<usize> = keys.iter().map(|key| dataset.shard_of(key)).collect();
+    if places.is_empty() {
+        places.insert(0);
+    }
+    places.into_iter().collect()
 }
 
 impl fmt::Debug for ShardScan {
@@ -181,8 +198,8 @@ impl ExecutionPlan for ShardScan {
     /// As many rows as the manifest has records, which changes since then make more or less: enough to tell which side of a join is small.
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
         let shards = &self.shards.dataset().shards;
-        let of = args.partition().map_or(0..shards.len(), |partition| self.shards_of(partition));
-        let records = shards[of].iter().map(|shard| shard.records).sum::<u64>();
+        let places = args.partition().map_or(&*self.places, |partition| self.shards_of(partition));
+        let records = places.iter().map(|place| shards[*place].records).sum::<u64>();
         let keys = self.asked.keys.as_ref().map(|keys| keys.len());
         let rows = joined::presumed(records, keys, !self.asked.conditions.is_empty());
         let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(self.limit.unwrap_or(usize::MAX));
@@ -195,7 +212,7 @@ impl ExecutionPlan for ShardScan {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let counts = Counts::new(&self.metrics, partition);
-        let pages: Vec<_> = self.shards_of(partition).map(|shard| self.pages(shard, counts.clone())).collect();
+        let pages: Vec<_> = self.shards_of(partition).iter().map(|shard| self.pages(*shard, counts.clone())).collect();
         let trace = current().or(self.trace);
         let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, move |pages| Box::pin(batches(pages, trace)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))

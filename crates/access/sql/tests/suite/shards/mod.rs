@@ -179,6 +179,18 @@ async fn limits_go_into_the_search_where_it_is_all_of_the_condition() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn only_shards_that_have_the_keys_are_parts_of_a_plan() {
+    let (_cluster, engine) = lake().await;
+    for (keys, is_of_many) in [("7", false), ("null", false), ("7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20", true)] {
+        let query = format!("select id, note from T where id in ({keys}) order by note, id");
+        let [shards, file] = ["'/lake/t.shards'", "'/lake/t.parquet'"].map(|table| query.replace('T', table));
+        assert_eq!(rows(&engine, &shards).await, rows(&engine, &file).await, "{keys}");
+        let plan = rows(&engine, &format!("explain {shards}")).await;
+        assert_eq!(plan.contains("SortPreservingMergeExec"), is_of_many, "{keys}: {plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn records_come_as_batches_without_a_statement() {
     let (cluster, engine) = lake().await;
     let shards = Shards::open(&cluster.client, &"/lake/t.shards".parse().unwrap()).await.unwrap();
