@@ -109,6 +109,7 @@ impl Pages {
 
     /// Takes the keys that are named by now. Who asks for the first rows of a join has its other side; who asks earlier reads all.
     fn take_keys(&mut self, filters: &[Arc<dyn PhysicalExpr>]) {
+        debug_assert!(self.after.is_none(), "nothing was read before");
         let Some(mut named) = joined::keys(filters, self.of.shards.columns()) else { return };
         if let Some(keys) = &mut self.keys {
             keys.retain(|key| named.contains(key));
@@ -184,6 +185,7 @@ impl Pages {
 
     /// Has the keys of a page asked for again of which only the first ones were read.
     fn again(&mut self, keys: &[Key], read: usize) {
+        assert!(0 < read && read < keys.len(), "{read} of {} keys were read", keys.len());
         self.is_over = false;
         match &mut self.keys {
             Some(left) => {

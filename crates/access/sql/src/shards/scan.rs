@@ -57,6 +57,7 @@ impl ShardScan {
         let places = places(&shards, &asked);
         let partitions = Partitioning::UnknownPartitioning(places.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
+        debug_assert!(!places.is_empty(), "a dataset has shards, and a plan parts");
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
         let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());
