@@ -64,9 +64,10 @@ pub(super) fn presumed(records: u64, keys: Option<usize>, is_search: bool) -> u6
 }
 
 /// The settings of a query with scans that take keys: joins hand down more values to these than the engine has them do. What a session has set
-/// stays.
+/// stays. They do so in a plan that was made for a cluster, too, where they would not.
 pub(super) fn with_room(mut config: SessionConfig) -> SessionConfig {
     let (engines, own) = (OptimizerOptions::default(), &mut config.options_mut().optimizer);
+    own.enable_join_dynamic_filter_pushdown = true;
     for (bound, given, most) in [
         (&mut own.hash_join_inlist_pushdown_max_distinct_values, engines.hash_join_inlist_pushdown_max_distinct_values, KEYS_MAX),
         (&mut own.hash_join_inlist_pushdown_max_size, engines.hash_join_inlist_pushdown_max_size, KEY_BYTES_MAX),
@@ -284,6 +285,8 @@ mod tests {
         let values = |config: &SessionConfig| config.options().optimizer.hash_join_inlist_pushdown_max_distinct_values;
         let own = SessionConfig::new().set_usize("datafusion.optimizer.hash_join_inlist_pushdown_max_distinct_values", 10);
         assert_eq!((values(&with_room(SessionConfig::new())), values(&with_room(own))), (KEYS_MAX, 10));
+        let of_cluster = SessionConfig::new().set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", false);
+        assert!(with_room(of_cluster).options().optimizer.enable_join_dynamic_filter_pushdown);
     }
 
     #[test]
