@@ -44,7 +44,6 @@ class _Opened:
         """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True, "ack": "two-workers"}``; empty as it is made."""
         return dict(json.loads(self._shards.orders))
 
-
     def _found(
         self, condition: str | Mapping[str, Any] | None, columns: Sequence[str] | None, after: Any, limit: int | None
     ) -> _forebay.Rows:

@@ -17,7 +17,7 @@ mod tested;
 mod travel;
 
 pub use batches::ShardBatches;
-pub(crate) use scan::with_keys;
+pub(crate) use scan::{takes_keys, with_keys};
 pub(crate) use table::{ShardTable, has_manifest, is_dataset};
 pub(crate) use travel::is_shard_scan;
 pub use travel::{shard_scan_of, shard_scan_to_bytes};

@@ -220,14 +220,14 @@ impl ExecutionPlan for ShardScan {
     }
 }
 
+/// Whether a plan has scans that look at what joins above them hand down.
+pub(crate) fn takes_keys(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.exists(|node| Ok(node.downcast_ref::<ShardScan>().is_some_and(|scan| !scan.filters.is_empty()))).unwrap_or(false)
+}
+
 /// What a plan runs in: where it has scans that take keys from what runs above them, joins hand down more values.
 pub(crate) fn with_keys(plan: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<TaskContext> {
-    let mut takes = false;
-    let _ = plan.apply(|node| {
-        takes = takes || node.downcast_ref::<ShardScan>().is_some_and(|scan| !scan.filters.is_empty());
-        Ok(if takes { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    if !takes {
+    if !takes_keys(plan) {
         return context;
     }
     let config = joined::with_room(context.session_config().clone());

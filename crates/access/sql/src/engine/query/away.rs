@@ -19,7 +19,7 @@ use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::at_chunks;
 use crate::rules::with_join_filters;
-use crate::shards::is_shard_scan;
+use crate::shards::{is_shard_scan, takes_keys};
 
 /// Where a query was begun.
 pub(super) enum Begun {
@@ -76,7 +76,9 @@ pub(super) fn as_here(engine: &Engine, session: &QuerySession, plan: Arc<dyn Exe
     if engine.inner.elsewhere.is_none() || !plan.exists(|node| Ok(is_shard_scan(node))).map_err(from_engine)? {
         return Ok(plan);
     }
-    with_join_filters(plan, session.context.copied_config().options()).map_err(from_engine)
+    let handing = with_join_filters(Arc::clone(&plan), session.context.copied_config().options()).map_err(from_engine)?;
+    // Where no dataset looks at it joins stay silent, and files would wait for what they never say.
+    Ok(if takes_keys(&handing) { handing } else { plan })
 }
 
 /// Files that executors write for a statement.
