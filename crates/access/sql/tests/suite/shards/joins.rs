@@ -48,6 +48,7 @@ async fn joins_ask_for_the_keys_of_their_other_side() {
         (format!("select id, price from T where id in (select k from {S})"), all),
         (format!("select id from T t where exists (select 1 from {S} where s.k = t.id and s.k > 0)"), &[7, 99_999][..]),
         (format!("select s.k, t.note from {S} left join T t on t.id = s.k"), all),
+        (format!("select s.k from {S} where not exists (select 1 from T t where t.id = s.k)"), all),
         (format!("select t.id from {S} join T t on t.id = s.k where t.part = 2"), all),
         (format!("select t.id, t.note from {S} join T t on t.id = s.k where t.weight > 50"), all),
         (format!("select t.id from {S} join T t on t.id = s.k where t.id in (7, 8, 9, 10, 11, 12, 13)"), &[7][..]),
@@ -76,6 +77,22 @@ async fn joins_that_want_other_rows_read_all() {
         same_as_of_a_file(&engine, &query).await;
         let [multi_gets, keys, searches] = asked(&engine, &query.replace('T', "'/lake/t.shards'")).await;
         assert!((multi_gets, keys) == (0, 0) && searches >= SHARDS, "{query}: {searches} searches");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn joins_of_other_kinds_answer_as_of_files_however_they_ask() {
+    let (_cluster, engine) = lake().await;
+    for query in [
+        format!("select s.k from {S} where s.k not in (select id from T)"),
+        format!("select s.k from {S} where s.k = 99999 or exists (select 1 from T t where t.id = s.k)"),
+        format!("select t.id, s.k from {S} right join T t on t.id = s.k where t.id < 20 and t.id > 0"),
+        format!("select t.id from {S} join T t on t.id = s.k or (t.id = 8 and s.k = 7)"),
+        format!("select t.id, t.note from {S} join T t on t.id = s.k order by t.id limit 2"),
+        "select count(*), sum(b.id) from T b join T a on a.id = b.part".to_string(),
+        "select a.id, b.note from T b join T a on a.id = b.id and b.name = a.name where b.part = 3".to_string(),
+    ] {
+        same_as_of_a_file(&engine, &query).await;
     }
 }
 
