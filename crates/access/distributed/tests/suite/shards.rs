@@ -63,3 +63,18 @@ async fn joins_that_run_here_ask_for_the_keys_of_their_other_side() {
         assert!(analyzed.contains("keys_asked=3") && analyzed.contains("searches=0"), "{analyzed}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn joins_that_run_here_tell_files_nothing_where_no_dataset_hears_it() {
+    let bed = Bed::start(1).await;
+    clerks(&bed).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    rows(&here, "copy (select 'clerk a ' || value as who, value from range(0, 2000)) to '/lake/who.parquet'").await;
+    // By a column that is no key: the file is the side that is told, if any is.
+    let sql = "select count(*) from '/lake/who.parquet' o join '/lake/clerks.shards' c on o.who = c.name";
+    assert_eq!(rows(&cluster, sql).await, ["100"]);
+    for (engine, is_told) in [(here, true), (cluster, false)] {
+        let analyzed = rows(&engine, &format!("explain analyze {sql}")).await.join("\n");
+        assert_eq!(analyzed.contains("DynamicFilter"), is_told, "{analyzed}");
+    }
+}
