@@ -72,7 +72,8 @@ async fn joins_that_run_here_tell_files_nothing_where_no_dataset_hears_it() {
     rows(&here, "copy (select 'clerk a ' || value as who, value from range(0, 2000)) to '/lake/who.parquet'").await;
     // By a column that is no key: the file is the side that is told, if any is.
     let sql = "select count(*) from '/lake/who.parquet' o join '/lake/clerks.shards' c on o.who = c.name";
-    assert_eq!(rows(&cluster, sql).await, ["100"]);
+    let counted = rows(&cluster, sql).await.concat();
+    assert_eq!(counted.trim(), "100");
     for (engine, is_told) in [(here, true), (cluster, false)] {
         let analyzed = rows(&engine, &format!("explain analyze {sql}")).await.join("\n");
         assert_eq!(analyzed.contains("DynamicFilter"), is_told, "{analyzed}");
