@@ -1,4 +1,4 @@
-//! A statement's result for Python: rows that come one batch after the other, are kept, or go to any consumer of Arrow.
+//! Rows for Python, of a statement or of a dataset of shards: they come one batch after the other, are kept, or go to any consumer of Arrow.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use forebay_sql::arrow::error::ArrowError;
 use forebay_sql::arrow::ffi::FFI_ArrowSchema;
 use forebay_sql::arrow::ffi_stream::FFI_ArrowArrayStream;
 use forebay_sql::output::{Form, Writer};
-use forebay_sql::{Progress, Query};
+use forebay_sql::{Progress, Query, ShardBatches};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -17,9 +17,9 @@ use pyo3::types::PyCapsule;
 use crate::call::{Answer, run};
 use crate::errors::{Failure, raised};
 use crate::process::InProcess;
-use crate::stream::{Batch, Streaming};
+use crate::stream::{Batch, Source, Streaming};
 
-/// The rows of a statement: still to come, or all here.
+/// Rows that are still to come, or all here.
 #[pyclass(frozen, module = "forebay._forebay")]
 pub(crate) struct Rows {
     schema: SchemaRef,
@@ -28,33 +28,33 @@ pub(crate) struct Rows {
 
 pub(crate) enum State {
     /// None was given out yet.
-    Coming(Box<Query>),
+    Coming(Source),
     /// Some were given out one by one; the rest is to come.
-    Begun(Box<Query>),
-    Here(Arc<Vec<RecordBatch>>, Progress),
+    Begun(Source),
+    Here(Arc<Vec<RecordBatch>>, Option<Progress>),
     /// They were given out one by one, or a call was interrupted.
     Gone,
 }
 
 impl State {
-    /// The query of all rows, out of its place: a call that is interrupted leaves none there.
-    fn all(&mut self) -> Result<Box<Query>> {
+    /// What all rows come from, out of its place: a call that is interrupted leaves none there.
+    fn all(&mut self) -> Result<Source> {
         match std::mem::replace(self, Self::Gone) {
-            Self::Coming(query) => Ok(query),
+            Self::Coming(source) => Ok(source),
             other => {
                 *self = other;
                 Err(Error::closed(
-                    "rows were given out already, or the call was interrupted: run the statement again, and call to_arrow() \
+                    "rows were given out already, or the call was interrupted: ask again, and call to_arrow() \
                      first to use its rows more than once",
                 ))
             }
         }
     }
 
-    /// The query of the rows that are left.
-    fn rest(&mut self) -> Result<Box<Query>> {
+    /// What the rows that are left come from.
+    fn rest(&mut self) -> Result<Source> {
         match std::mem::replace(self, Self::Gone) {
-            Self::Begun(query) => Ok(query),
+            Self::Begun(source) => Ok(source),
             other => {
                 *self = other;
                 self.all()
@@ -69,10 +69,16 @@ impl Rows {
     pub(crate) async fn of(mut query: Query) -> Result<Self> {
         let schema = query.schema();
         let state = match query.writes() {
-            true => State::Here(Arc::new(query.collect().await?), query.progress()),
-            false => State::Coming(Box::new(query)),
+            true => State::Here(Arc::new(query.collect().await?), Some(query.progress())),
+            false => State::Coming(Source::Statement(Box::new(query))),
         };
         Ok(Self { schema, state: InProcess::new(Arc::new(Mutex::new(state))) })
+    }
+
+    /// The rows of a dataset of shards, which come when they are asked for.
+    pub(crate) fn of_shards(batches: ShardBatches) -> Self {
+        let source = Source::Shards(Box::new(batches));
+        Self { schema: source.schema(), state: InProcess::new(Arc::new(Mutex::new(State::Coming(source)))) }
     }
 
     fn state(&self, py: Python<'_>) -> PyResult<Arc<Mutex<State>>> {
@@ -92,18 +98,18 @@ async fn collect(state: Arc<Mutex<State>>) -> Result<Arc<Vec<RecordBatch>>> {
     if let State::Here(batches, _) = &*state.lock() {
         return Ok(Arc::clone(batches));
     }
-    let mut query = state.lock().all()?;
-    let batches = Arc::new(query.collect().await?);
-    *state.lock() = State::Here(Arc::clone(&batches), query.progress());
+    let mut source = state.lock().all()?;
+    let batches = Arc::new(source.collect().await?);
+    *state.lock() = State::Here(Arc::clone(&batches), source.progress());
     Ok(batches)
 }
 
 /// The next rows of those to come.
 pub(crate) async fn next(state: Arc<Mutex<State>>) -> Result<Option<RecordBatch>> {
-    let mut query = state.lock().rest()?;
-    let batch = query.next_batch().await.transpose()?;
+    let mut source = state.lock().rest()?;
+    let batch = source.next_batch().await?;
     if batch.is_some() {
-        *state.lock() = State::Begun(query);
+        *state.lock() = State::Begun(source);
     }
     Ok(batch)
 }
@@ -158,20 +164,20 @@ impl Rows {
         })
     }
 
-    /// Bytes that the plan has said it will read, and that were read.
+    /// Bytes that the plan of a statement has said it will read, and that were read.
     fn progress(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
         let progress = match &*self.state(py)?.lock() {
-            State::Coming(query) | State::Begun(query) => Some(query.progress()),
-            State::Here(_, progress) => Some(*progress),
+            State::Coming(source) | State::Begun(source) => source.progress(),
+            State::Here(_, progress) => *progress,
             State::Gone => None,
         };
         Ok(progress.map(|progress| (progress.bytes_planned, progress.bytes_read)))
     }
 
-    /// The physical plan, while the rows are still to come.
+    /// The physical plan of a statement, while the rows are still to come.
     fn plan(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(match &*self.state(py)?.lock() {
-            State::Coming(query) => Some(query.plan_text()),
+            State::Coming(source) => source.plan_text(),
             State::Begun(_) | State::Here(..) | State::Gone => None,
         })
     }
@@ -197,8 +203,8 @@ impl Rows {
                 Box::new(RecordBatchIterator::new(batches, self.schema.clone()))
             }
             None => {
-                let query = self.state(py)?.lock().all().map_err(|error| raised(py, error))?;
-                Box::new(Streaming::new(*query))
+                let source = self.state(py)?.lock().all().map_err(|error| raised(py, error))?;
+                Box::new(Streaming::new(source))
             }
         };
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forebay::Formats;
 use forebay_shard_store::{Acknowledged, Column, Condition, DatasetOrders, DatasetPin, Literal, exact_json};
 use forebay_shards::{ReshardTo, Resharded, Scratch, Shards as Door};
+use forebay_sql::ShardBatches;
 use forebay_types::{Error, ForebayPath, Result, parse_duration};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -13,6 +14,7 @@ use crate::call::{Answer, Given, run};
 use crate::errors::Failure;
 use crate::live::Live;
 use crate::process::InProcess;
+use crate::rows::Rows;
 
 /// A dataset that is open.
 #[pyclass(frozen, module = "forebay._forebay")]
@@ -34,6 +36,12 @@ impl Shards {
         let path = Some(self.path.clone());
         let door = self.door.get().map_err(|error| Failure::on(&path)(error).raise(py))?.clone();
         run(py, aio, async move { call(door).await.map_err(Failure::on(&path)) })
+    }
+
+    /// Rows that come when they are asked for.
+    fn rows(&self, py: Python<'_>, of: impl FnOnce(Door) -> Result<ShardBatches>) -> PyResult<Rows> {
+        let batches = self.door.get().and_then(|door| of(door.clone()));
+        batches.map(Rows::of_shards).map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))
     }
 
     /// Something of each column, the key's first.
@@ -89,6 +97,33 @@ impl Shards {
             let after = after.map(|after| door.columns().key_of(&Literal::from_json(&parsed(&after)?)?)).transpose()?;
             let keys = door.search(&condition, after.as_ref(), limit).await?;
             Ok(Json::from_iter(keys.iter().map(|key| door.columns().key_json(key))).to_string())
+        })
+    }
+
+    /// Records of keys that are a JSON array, as rows: none for a key without one.
+    #[pyo3(signature = (keys, columns=None))]
+    fn rows_of(&self, py: Python<'_>, keys: String, columns: Option<Vec<String>>) -> PyResult<Rows> {
+        self.rows(py, |door| {
+            let keys: Vec<Json> = parsed(&keys)?;
+            let keys = keys.iter().map(Literal::from_json).collect::<Result<Vec<_>>>()?;
+            ShardBatches::of_keys(door, &keys, columns.as_deref())
+        })
+    }
+
+    /// Records that meet a condition, or all, as rows, ascending by their keys.
+    #[pyo3(signature = (condition=None, columns=None, after=None, limit=None))]
+    fn rows_found(
+        &self,
+        py: Python<'_>,
+        condition: Option<String>,
+        columns: Option<Vec<String>>,
+        after: Option<String>,
+        limit: Option<usize>,
+    ) -> PyResult<Rows> {
+        self.rows(py, |door| {
+            let condition = condition.map_or_else(|| Ok(json!({"and": []})), |condition| condition_of(&condition))?;
+            let after = after.map(|after| Literal::from_json(&parsed(&after)?)).transpose()?;
+            ShardBatches::found(door, &Condition::from_json(&condition)?, after.as_ref(), limit, columns.as_deref())
         })
     }
 

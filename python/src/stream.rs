@@ -1,11 +1,11 @@
 //! Rows on their way to consumers of Arrow's C interface, batch by batch or as they come, with Ctrl-C heard.
 
-use forebay_sql::Query;
 use forebay_sql::arrow::array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use forebay_sql::arrow::datatypes::SchemaRef;
 use forebay_sql::arrow::error::ArrowError;
 use forebay_sql::arrow::ffi::to_ffi;
-use forebay_types::Error;
+use forebay_sql::{Progress, Query, ShardBatches};
+use forebay_types::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -39,22 +39,70 @@ impl Batch {
     }
 }
 
+/// Where rows come from.
+pub(crate) enum Source {
+    Statement(Box<Query>),
+    Shards(Box<ShardBatches>),
+}
+
+impl Source {
+    pub(crate) fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Statement(query) => query.schema(),
+            Self::Shards(batches) => batches.schema(),
+        }
+    }
+
+    /// The next rows; none at the end.
+    pub(crate) async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Statement(query) => query.next_batch().await.transpose(),
+            Self::Shards(batches) => batches.next_batch().await,
+        }
+    }
+
+    /// All rows.
+    pub(crate) async fn collect(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch().await? {
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// How far a statement is.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        match self {
+            Self::Statement(query) => Some(query.progress()),
+            Self::Shards(_) => None,
+        }
+    }
+
+    /// The physical plan of a statement.
+    pub(crate) fn plan_text(&self) -> Option<String> {
+        match self {
+            Self::Statement(query) => Some(query.plan_text()),
+            Self::Shards(_) => None,
+        }
+    }
+}
+
 /// Rows as they come, for a consumer that reads them from C, on whatever thread.
 pub(crate) struct Streaming {
     schema: SchemaRef,
-    query: Option<InProcess<parking_lot::Mutex<Query>>>,
+    source: Option<InProcess<parking_lot::Mutex<Source>>>,
 }
 
 impl Streaming {
-    pub(crate) fn new(query: Query) -> Self {
-        Self { schema: query.schema(), query: Some(InProcess::new(parking_lot::Mutex::new(query))) }
+    pub(crate) fn new(source: Source) -> Self {
+        Self { schema: source.schema(), source: Some(InProcess::new(parking_lot::Mutex::new(source))) }
     }
 
-    fn advance(&mut self) -> Result<Option<RecordBatch>, Error> {
-        let Some(query) = &self.query else { return Ok(None) };
-        let mut query = query.get()?.lock();
+    fn advance(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(source) = &self.source else { return Ok(None) };
+        let mut source = source.get()?.lock();
         let heard = || if interrupted() { Err(Error::closed("the query was interrupted (Ctrl-C)")) } else { Ok(()) };
-        until_interrupted(&runtime()?, query.next_batch(), heard)?.transpose()
+        until_interrupted(&runtime()?, source.next_batch(), heard)?
     }
 }
 
@@ -73,17 +121,17 @@ fn on_main_thread() -> bool {
 }
 
 impl Iterator for Streaming {
-    type Item = Result<RecordBatch, ArrowError>;
+    type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.advance() {
             Ok(Some(batch)) => Some(Ok(batch)),
             Ok(None) => {
-                self.query = None;
+                self.source = None;
                 None
             }
             Err(error) => {
-                self.query = None;
+                self.source = None;
                 Some(Err(ArrowError::ExternalError(Box::new(error))))
             }
         }

@@ -86,6 +86,43 @@ def test_all_records(shards, monkeypatch):
     assert list(shards.scan(after=249)) == []
 
 
+def test_records_as_columns(shards):
+    ids = [12, -50, 10_000, 12]
+    table = shards.get_many_arrow(ids).to_arrow()
+    assert table.schema.field("id").type == pyarrow.int64() and table.schema.field("raw").type == pyarrow.float64()
+    assert table.to_pylist() == [shards[key] for key in (12, -50, 12)], "in the order of the keys, those that are there"
+    assert shards.get_many_arrow([10_000]).to_arrow().num_rows == 0
+    note = "note *= spring and not name = clerk3"
+    right = [row for row in ROWS if "spring" in row["note"] and row["name"] != "clerk3"]
+    assert shards.search_arrow(note).to_arrow().to_pylist() == right
+    assert shards.search_arrow(note, after=right[9]["id"], limit=5).to_arrow().to_pylist() == right[10:15]
+    assert shards.search_arrow({"attr": "name", "eq": "nobody"}).to_arrow().num_rows == 0
+    few = shards.search_arrow(note, ["raw", "id"], limit=3)
+    assert few.columns == ["raw", "id"]
+    assert few.to_arrow().to_pylist() == [{"raw": row["raw"], "id": row["id"]} for row in right[:3]]
+    assert shards.scan_arrow(["id"]).to_arrow()["id"].to_pylist() == [row["id"] for row in ROWS]
+    assert pyarrow.table(shards.scan_arrow()).to_pylist() == ROWS, "without a copy"
+    rows = shards.scan_arrow(after=200).reader()
+    assert [row for batch in rows for row in batch.to_pylist()] == [row for row in ROWS if row["id"] > 200]
+    once = shards.scan_arrow()
+    assert once.plan is None and once.progress is None and sum(batch.num_rows for batch in once) == len(ROWS)
+    with pytest.raises(forebay.Closed, match="given out"):
+        once.to_arrow()
+
+
+def test_what_is_wrong_with_columns_says_so(shards):
+    with pytest.raises(forebay.Invalid, match="nothing"):
+        shards.search_arrow("nothing = 1")
+    with pytest.raises(forebay.Invalid, match="nothing"):
+        shards.scan_arrow(["nothing"])
+    with pytest.raises(forebay.Invalid):
+        shards.get_many_arrow(["text"])
+    with pytest.raises(TypeError, match="keys is a list"):
+        shards.get_many_arrow("text")
+    with pytest.raises(TypeError, match="columns is a list"):
+        shards.scan_arrow("name")
+
+
 def test_keys_as_of_a_mapping(shards, monkeypatch):
     ids = [row["id"] for row in ROWS]
     assert list(shards) == ids == sorted(ids)
@@ -170,6 +207,10 @@ def test_values_have_the_types_of_their_columns(server, lake, fb):
     assert repr(typed) == "<forebay.Shards /lake/typed.shards>"
     assert list(typed) == [b"a", b"\xff"], "bytes are bytes, whether or not they are text as well"
     assert typed[b"a"]["price"] == price[0].as_py() and typed[b"\xff"]["price"] == price[1].as_py(), "whether or not a float has all digits"
+    whole = typed.scan_arrow(["k", "raw", "price", "day", "at"]).to_arrow()
+    assert whole["k"].to_pylist() == [b"a", b"\xff"] and whole["raw"].to_pylist() == [b"text", b"\x00\xfe"]
+    assert whole["price"].to_pylist() == price.to_pylist() and whole["at"].to_pylist() == at.to_pylist()
+    assert whole["day"].to_pylist() == [datetime.date(2020, 1, 2), None]
     assert typed[b"a"]["raw"] == b"text" and math.isnan(typed[b"a"]["weight"]) and typed[b"\xff"]["raw"] == b"\x00\xfe"
     east = datetime.timezone(datetime.timedelta(hours=2))
     when = datetime.datetime(2021, 3, 4, 12, tzinfo=east)
@@ -192,6 +233,11 @@ def test_awaited(shards, fb):
         assert await asyncio.gather(*(there.count() for _ in range(5))) == [len(ROWS)] * 5
         assert [record async for record in there.scan()] == ROWS
         assert [key async for key in there] == [row["id"] for row in ROWS]
+        assert (await there.scan_arrow().to_arrow()).to_pylist() == ROWS
+        assert [row async for batch in there.search_arrow("name = clerk3") for row in batch.to_pylist()] == [
+            row for row in ROWS if row["name"] == "clerk3"
+        ]
+        assert (await there.get_many_arrow([7, 10_000], ["name"]).to_arrow()).to_pylist() == [{"name": (await there.get(7))["name"]}]
         assert await there.search("note *= 'line 29'") == [row["id"] for row in ROWS if "line 29" in row["note"]]
 
     asyncio.run(ask())

@@ -40,7 +40,7 @@ def test_rows_stream_once(fb, sales):
     reader = result.reader()
     assert isinstance(reader, pyarrow.RecordBatchReader)
     assert sum(batch.num_rows for batch in reader) == 3000
-    with pytest.raises(forebay.Closed, match="run the statement again"):
+    with pytest.raises(forebay.Closed, match="ask again"):
         result.to_arrow()
     assert pyarrow.table(fb.sql("select count(*) as c from '/lake/sales/'")).to_pylist() == [{"c": 3000}]
     assert polars.DataFrame(fb.sql("select max(n) as m from '/lake/sales/'"))["m"].to_list() == [2999]

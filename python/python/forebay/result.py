@@ -1,4 +1,4 @@
-"""The rows of a statement."""
+"""The rows of a statement, or of a dataset of shards."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _Rows:
     @property
     def progress(self) -> tuple[int, int] | None:
         """Bytes that the plan has said it will read, as far as that is known, and bytes that were read. ``None`` once the
-        rows were given out."""
+        rows were given out, and of records of shards."""
         return self._rows.progress()
 
     @property
     def plan(self) -> str | None:
-        """The physical plan, one operator a line, while no rows were asked for."""
+        """The physical plan of a statement, one operator a line, while no rows were asked for."""
         return self._rows.plan()
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class _Rows:
 
 
 class Result(_Rows):
-    """The rows of a statement, in any form.
+    """The rows of a statement, or of a dataset of shards, in any form.
 
     Rows come when they are asked for. :meth:`to_arrow`, :meth:`to_pandas`, :meth:`to_polars` and :meth:`show` take all of
     them and keep them, so that they can be called one after the other. Iterating, :meth:`reader` and handing the result to

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
+from forebay.result import AsyncResult, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,15 @@ class _Opened:
         """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True, "ack": "two-workers"}``; empty as it is made."""
         return dict(json.loads(self._shards.orders))
 
+    def _found(
+        self, condition: str | Mapping[str, Any] | None, columns: Sequence[str] | None, after: Any, limit: int | None
+    ) -> _forebay.Rows:
+        asked = None if condition is None else _condition(condition)
+        return self._shards.rows_found(asked, _columns(columns), _after(after), limit)
+
+    def _of_keys(self, keys: Iterable[Any], columns: Sequence[str] | None) -> _forebay.Rows:
+        return self._shards.rows_of(_to_json(_listed(keys, "keys")), _columns(columns))
+
 
 class Shards(_Opened):
     """A dataset, as ``fb.shards["/lake/orders.shards"]`` opens it: records by their key, and keys by conditions.
@@ -72,6 +82,31 @@ class Shards(_Opened):
         while keys := self.search(_ALL, after=after, limit=_PAGE):
             yield from (record for record in self.get_many(keys, columns) if record is not None)
             after = keys[-1]
+
+    def get_many_arrow(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> Result:
+        """The records of keys as columns, in the order of the keys; a key without a record has no row.
+
+        They come when they are asked for, as those of a statement: ``to_arrow()``, ``to_pandas()``, ``reader()``, or batch by batch.
+        """
+        return Result(self._of_keys(keys, columns))
+
+    def search_arrow(
+        self,
+        condition: str | Mapping[str, Any],
+        columns: Sequence[str] | None = None,
+        *,
+        after: Any = None,
+        limit: int | None = None,
+    ) -> Result:
+        """The records that meet a condition as columns, ascending by their keys: those above ``after``, at most ``limit``.
+
+        They are asked for page by page, and meet the condition as they are given.
+        """
+        return Result(self._found(condition, columns, after, limit))
+
+    def scan_arrow(self, columns: Sequence[str] | None = None, *, after: Any = None) -> Result:
+        """All records as columns, ascending by their keys: those above ``after``. They are asked for as by :meth:`scan`."""
+        return Result(self._found(None, columns, after, None))
 
     def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
         """How many records meet a condition; all of them without one."""
@@ -236,6 +271,25 @@ class AsyncShards(_Opened):
                 yield key
             after = keys[-1]
 
+    def get_many_arrow(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> AsyncResult:
+        """The records of keys as columns. What is awaited is what is asked of these: ``await orders.get_many_arrow(keys).to_arrow()``."""
+        return AsyncResult(self._of_keys(keys, columns))
+
+    def search_arrow(
+        self,
+        condition: str | Mapping[str, Any],
+        columns: Sequence[str] | None = None,
+        *,
+        after: Any = None,
+        limit: int | None = None,
+    ) -> AsyncResult:
+        """The records that meet a condition as columns, ascending by their keys."""
+        return AsyncResult(self._found(condition, columns, after, limit))
+
+    def scan_arrow(self, columns: Sequence[str] | None = None, *, after: Any = None) -> AsyncResult:
+        """All records as columns, ascending by their keys."""
+        return AsyncResult(self._found(None, columns, after, None))
+
     async def count(self, condition: str | Mapping[str, Any] | None = None) -> int:
         """How many records meet a condition."""
         return int(await self._shards.count(None if condition is None else _condition(condition), aio=True))
@@ -332,6 +386,10 @@ def _listed(values: Iterable[Any], what: str) -> list[Any]:
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{what} is a list, as in [{values!r}]")
     return list(values)
+
+
+def _columns(columns: Sequence[str] | None) -> list[str] | None:
+    return None if columns is None else _listed(columns, "columns")
 
 
 def _brought(brought: tuple[int, int]) -> tuple[int, int]:

@@ -26,7 +26,7 @@ mod status;
 
 pub use change::Versioned;
 pub use making::{Creating, Cut, ReshardStep, ReshardTo, Resharded, create, reshard};
-pub use open::{Shards, latest_manifest};
+pub use open::{OpenShards, Shards, latest_manifest};
 pub use refresh::refresh;
 pub use refresh::{
     Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, is_visible, objects_followed,

@@ -36,9 +36,11 @@ pub struct Shards {
 impl Shards {
     /// Opens the dataset in a folder of a mount. `NotFound` when there is none.
     pub async fn open(client: &Client, path: &ForebayPath) -> Result<Self> {
-        let none =
-            || Error::not_found(format!("{path}: there is no dataset of shards: make one with `forebay shard create {path}`"));
-        let number = latest_manifest(client, path).await?.ok_or_else(none)?;
+        let number = latest_manifest(client, path).await?.ok_or_else(|| no_dataset(path))?;
+        Self::open_at(client, path, number).await
+    }
+
+    async fn open_at(client: &Client, path: &ForebayPath, number: u64) -> Result<Self> {
         let mount = client.mount(path.mount()).await?;
         let (dataset, tag) = read_manifest(client, path, number).await?;
         let id = DatasetId { mount: mount.id, folder: path.key().clone(), manifest: number, tag };
@@ -89,6 +91,55 @@ impl Shards {
     }
 }
 
+/// Datasets that are kept open, and bytes of a manifest above which one is not.
+const OPEN_MAX: usize = 16;
+const KEPT_BYTES_MAX: u64 = 1 << 20;
+
+/// Datasets that were opened. One whose last manifest is the same object as it was is not read again, and what is known of its workers stays.
+#[derive(Default)]
+pub struct OpenShards {
+    /// The one that was asked for last is the last one, each with its manifest as it was listed.
+    kept: Mutex<Vec<(ObjectInfo, Shards)>>,
+}
+
+impl OpenShards {
+    /// Opens a dataset as [`Shards::open`] does, at the manifest that is the last one now.
+    pub async fn open(&self, client: &Client, path: &ForebayPath) -> Result<Shards> {
+        let (number, manifest) = last_manifest(client, path).await?.ok_or_else(|| no_dataset(path))?;
+        if let Some(shards) = self.known(path, &manifest) {
+            return Ok(shards);
+        }
+        let shards = Shards::open_at(client, path, number).await?;
+        if manifest.version.size <= KEPT_BYTES_MAX {
+            self.keep(manifest, shards.clone());
+        }
+        Ok(shards)
+    }
+
+    fn known(&self, path: &ForebayPath, manifest: &ObjectInfo) -> Option<Shards> {
+        let mut kept = self.kept.lock();
+        let place = kept.iter().position(|(listed, shards)| listed == manifest && shards.path == *path)?;
+        let found = kept.remove(place);
+        let shards = found.1.clone();
+        kept.push(found);
+        Some(shards)
+    }
+
+    fn keep(&self, manifest: ObjectInfo, shards: Shards) {
+        let mut kept = self.kept.lock();
+        kept.retain(|(_, other)| other.path != shards.path);
+        if kept.len() >= OPEN_MAX {
+            kept.remove(0);
+        }
+        kept.push((manifest, shards));
+        debug_assert!(kept.len() <= OPEN_MAX, "{} datasets are kept", kept.len());
+    }
+}
+
+fn no_dataset(path: &ForebayPath) -> Error {
+    Error::not_found(format!("{path}: there is no dataset of shards: make one with `forebay shard create {path}`"))
+}
+
 /// A manifest, with what names it by its bytes.
 pub(crate) async fn read_manifest(client: &Client, path: &ForebayPath, number: u64) -> Result<(Dataset, u128)> {
     let file = below(path, &manifest_key(number))?;
@@ -111,12 +162,20 @@ pub(crate) async fn whole(client: &Client, at: &ForebayPath, info: &ObjectInfo) 
 
 /// The number of the last manifest in a folder, if it has any.
 pub async fn latest_manifest(client: &Client, path: &ForebayPath) -> Result<Option<u64>> {
+    Ok(last_manifest(client, path).await?.map(|(number, _)| number))
+}
+
+/// The same, with what the listing says of it.
+async fn last_manifest(client: &Client, path: &ForebayPath) -> Result<Option<(u64, ObjectInfo)>> {
     let prefix = below(path, "manifest-")?;
     // Not those of a folder within that begins as they do.
     let folder_len = prefix.key().as_str().rfind('/').map_or(0, |slash| slash + 1);
-    let mut last: Option<u64> = None;
+    let mut last: Option<(u64, ObjectInfo)> = None;
     let later = |info: ObjectInfo| {
-        last = last.max(info.version.key.as_str().get(folder_len..).and_then(manifest_number));
+        let number = info.version.key.as_str().get(folder_len..).and_then(manifest_number);
+        if let Some(number) = number.filter(|number| last.as_ref().is_none_or(|(last, _)| last < number)) {
+            last = Some((number, info));
+        }
         Ok(())
     };
     match each_below(client, &prefix, later).await {

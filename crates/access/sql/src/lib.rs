@@ -58,6 +58,6 @@ pub use plan_nodes::only_child;
 pub use prefetch::{Ranges, inputs, scanned_folder};
 pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
-pub use shards::{shard_scan_of, shard_scan_to_bytes};
+pub use shards::{ShardBatches, shard_scan_of, shard_scan_to_bytes};
 pub use slow::{SLOW_QUERY, Slow, sql_told, tell_slow};
 pub use statement::is_complete;

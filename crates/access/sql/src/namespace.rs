@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use forebay_client::Client;
+use forebay_shards::OpenShards;
 use forebay_types::{Error, ErrorKind, Mount, MountName, Result, names_link_local};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
@@ -91,6 +92,8 @@ pub(crate) struct QueryNamespace {
     pub(crate) pins: Option<Arc<Seen>>,
     /// Who asks datasets of shards, and has temporary data; none without a cluster.
     pub(crate) client: Option<Client>,
+    /// Datasets that are open.
+    pub(crate) datasets: Arc<OpenShards>,
 }
 
 forebay_types::shown!(QueryNamespace: names);
@@ -138,6 +141,10 @@ impl Namespace for QueryNamespace {
 
     fn client(&self) -> Option<&Client> {
         self.client.as_ref()
+    }
+
+    fn datasets(&self) -> &OpenShards {
+        &self.datasets
     }
 
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
@@ -213,7 +220,8 @@ mod tests {
         direct.add(&url("s3a://two"), Arc::clone(&two) as _);
         let named = Arc::new(InMemory::new());
         let (direct, reach, pins) = (Arc::new(direct), Reach::of_process(), Some(Arc::clone(&seen)));
-        let namespace = QueryNamespace { names: Vec::new(), named, direct, reach, pins, client: None };
+        let datasets = Arc::default();
+        let namespace = QueryNamespace { names: Vec::new(), named, direct, reach, pins, client: None, datasets };
         let stores = QueryStores::new(Arc::new(namespace), Arc::clone(&seen));
         one.put(&Path::from("k"), "old".into()).await.unwrap();
 

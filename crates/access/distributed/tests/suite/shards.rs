@@ -50,3 +50,32 @@ async fn a_dataset_is_joined_on_the_cluster_and_asked_alone_from_here() {
         assert_eq!(bed.control().jobs().await.unwrap().len() - before, jobs, "{sql}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn joins_that_run_here_ask_for_the_keys_of_their_other_side() {
+    let bed = Bed::start(1).await;
+    clerks(&bed).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let sql = "select c.id, c.name from (values (7), (299), (7), (1000)) as o(clerk) join '/lake/clerks.shards' c on c.id = o.clerk order by 1";
+    assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await);
+    for engine in [here, cluster] {
+        let analyzed = rows(&engine, &format!("explain analyze {sql}")).await.join("\n");
+        assert!(analyzed.contains("keys_asked=3") && analyzed.contains("searches=0"), "{analyzed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn joins_that_run_here_tell_files_nothing_where_no_dataset_hears_it() {
+    let bed = Bed::start(1).await;
+    clerks(&bed).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    rows(&here, "copy (select 'clerk a ' || value as who, value from range(0, 2000)) to '/lake/who.parquet'").await;
+    // By a column that is no key: the file is the side that is told, if any is.
+    let sql = "select count(*) from '/lake/who.parquet' o join '/lake/clerks.shards' c on o.who = c.name";
+    let counted = rows(&cluster, sql).await.concat();
+    assert_eq!(counted.trim(), "100");
+    for (engine, is_told) in [(here, true), (cluster, false)] {
+        let analyzed = rows(&engine, &format!("explain analyze {sql}")).await.join("\n");
+        assert_eq!(analyzed.contains("DynamicFilter"), is_told, "{analyzed}");
+    }
+}

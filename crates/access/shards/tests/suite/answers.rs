@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, Condition, Literal, Store};
-use forebay_shards::Shards;
+use forebay_shards::{OpenShards, Shards};
 use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::{Value as Json, json};
 
@@ -51,6 +51,22 @@ pub async fn compare(shards: &Shards, reference: &Store) {
         assert_eq!(shards.get(&key, Some(&columns)).await.unwrap(), few, "{number}");
     }
     assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dataset_stays_open_until_it_has_another_manifest() {
+    let bed = Bed::start(1).await;
+    bed.create("kept.shards", 2, vec![0.9]).await;
+    let (open, kept) = (OpenShards::default(), path("kept.shards"));
+    let first = open.open(&bed.client, &kept).await.unwrap();
+    let again = open.open(&bed.client, &kept).await.unwrap();
+    assert!(std::ptr::eq(first.dataset(), again.dataset()), "its manifest is not read again");
+    first.order(|orders| orders.frozen = true).await.unwrap();
+    let later = open.open(&bed.client, &kept).await.unwrap();
+    assert!(later.manifest() > first.manifest() && later.dataset().orders.frozen, "{}", later.manifest());
+    compare(&later, &bed.reference()).await;
+    let none = open.open(&bed.client, &path("none.shards")).await.err().unwrap();
+    assert!(none.kind() == ErrorKind::NotFound && none.message().contains("forebay shard create"), "{none}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,6 +19,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_runtime::deadline::Waiting;
+use forebay_shards::OpenShards;
 use forebay_types::Result;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -69,6 +70,8 @@ struct Inner {
     template: Arc<SessionState>,
     caches: FileCaches,
     definitions: Definitions,
+    /// Datasets of shards that statements have opened.
+    datasets: Arc<OpenShards>,
     /// Views and tables in memory.
     session: Arc<dyn SchemaProvider>,
     direct: Arc<DirectStores>,
@@ -161,6 +164,7 @@ impl Engine {
             template: Arc::new(template),
             caches: FileCaches::new(),
             definitions,
+            datasets: Arc::default(),
             session: Arc::new(MemorySchemaProvider::new()),
             direct: Arc::new(direct),
             elsewhere,

@@ -126,11 +126,12 @@ struct Surroundings {
 
 fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Result<Surroundings> {
     let (direct, reach) = (Arc::clone(&engine.inner.direct), engine.inner.settings.reach.clone());
+    let datasets = Arc::clone(&engine.inner.datasets);
     match &engine.inner.backend {
         Backend::Stores(routes, names) => {
             let names = names.iter().map(|name| Named { name: name.clone(), url: None, read_only: false }).collect();
             let named: Arc<dyn ObjectStore> = Arc::clone(routes) as _;
-            let namespace = QueryNamespace { names, named, direct, reach, pins: None, client: None };
+            let namespace = QueryNamespace { names, named, direct, reach, pins: None, client: None, datasets };
             Ok(Surroundings { namespace, fetcher: None, snapshot: None, cells: None })
         }
         Backend::Cluster(client) => {
@@ -140,7 +141,7 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let prefetches = engine.inner.settings.prefetch;
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone(), Client::standing(engine.inner.settings.priority)));
             let (named, pins, asks) = (Arc::new(snapshot.clone()), Some(Arc::clone(seen)), Some(client.clone()));
-            let namespace = QueryNamespace { names, named, direct, reach, pins, client: asks };
+            let namespace = QueryNamespace { names, named, direct, reach, pins, client: asks, datasets };
             let cells = engine
                 .inner
                 .settings

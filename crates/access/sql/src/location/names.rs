@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use forebay_client::Client;
+use forebay_shards::OpenShards;
 use forebay_types::{MountName, Result};
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -55,6 +56,9 @@ pub(crate) trait Namespace: Send + Sync + std::fmt::Debug {
 
     /// Who asks datasets of shards; none without a cluster.
     fn client(&self) -> Option<&Client>;
+
+    /// Those that statements before have opened.
+    fn datasets(&self) -> &OpenShards;
 }
 
 #[cfg(test)]

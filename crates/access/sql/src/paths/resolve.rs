@@ -151,7 +151,7 @@ impl Resolver {
                 "'{text}': datasets of shards are served below mounts, and this is below none of them ({mounts})"
             ))));
         };
-        let table = ShardTable::open(client, &path, definition).await.map_err(external)?;
+        let table = ShardTable::open(self.namespace.datasets(), client, &path, definition).await.map_err(external)?;
         Ok(Arc::new(table))
     }
 }

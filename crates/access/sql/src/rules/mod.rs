@@ -32,6 +32,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::planner::{ExprPlanner, RelationPlanner};
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use required_fields::{is_somewhere_required, of_one_file, somewhere_required};
@@ -77,6 +78,14 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     rules.insert(0, Arc::new(EachNode { name: "LambdaVariables", change: lambdas::behind_columns }));
     rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
     rules.iter().map(while_waited::physical).collect()
+}
+
+/// Has joins hand down what they find, in a plan that was made without that.
+pub(crate) fn with_join_filters(plan: Plan, config: &ConfigOptions) -> Result<Plan> {
+    let mut config = config.clone();
+    config.optimizer.enable_join_dynamic_filter_pushdown = true;
+    let rule: Rule = Arc::new(FilterPushdown::new_post_optimization());
+    by_name::careful(&[rule]).iter().try_fold(plan, |plan, rule| rule.optimize(plan, &config))
 }
 
 /// A rule that looks at each node by itself, those below before it.

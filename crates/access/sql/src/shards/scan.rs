@@ -1,34 +1,40 @@
 //! What the engine runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Statistics;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::filter_pushdown::{ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use forebay_shard::Key;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, apply_expression_roots,
+};
 use forebay_shard_store::Condition;
 use forebay_shards::Shards;
 use forebay_trace::{TraceContext, current, within};
-use forebay_types::Result as Answer;
 use futures::stream::{self, Stream, StreamExt};
 use serde_json::Value as Json;
 
 use super::conditions::Asked;
-use super::records::batch_of;
-
-/// Records that are asked of a shard at once, and in a batch.
-const PAGE: usize = 1000;
+use super::joined;
+use super::pages::{Counts, Of, Pages};
 
 /// Shards that a partition of all of them asks at once.
 const SHARDS_AT_ONCE: usize = 8;
 
-/// One partition a shard: its records by key, or those that a search finds, a page at a time.
+/// One partition a shard that is asked: its records by key, or those that a search finds, a page at a time.
 pub(super) struct ShardScan {
     pub(super) shards: Shards,
     pub(super) asked: Asked,
@@ -36,6 +42,11 @@ pub(super) struct ShardScan {
     condition: Arc<Json>,
     pub(super) schema: SchemaRef,
     pub(super) limit: Option<usize>,
+    /// The shards that are asked, by their numbers.
+    places: Arc<[usize]>,
+    /// What runs above may come to name the keys of the rows that it wants.
+    filters: Arc<[Arc<dyn PhysicalExpr>]>,
+    metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
     /// Where in a trace it was planned: what runs it may not know.
     trace: Option<TraceContext>,
@@ -43,11 +54,31 @@ pub(super) struct ShardScan {
 
 impl ShardScan {
     pub(super) fn new(shards: Shards, asked: Asked, schema: SchemaRef, limit: Option<usize>) -> Self {
-        let partitions = Partitioning::UnknownPartitioning(shards.dataset().shards.len());
+        let places = places(&shards, &asked);
+        let partitions = Partitioning::UnknownPartitioning(places.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
+        debug_assert!(!places.is_empty(), "a dataset has shards, and a plan parts");
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
-        Self { shards, asked, condition, schema, limit, properties: Arc::new(properties), trace: current() }
+        let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());
+        let (properties, trace) = (Arc::new(properties), current());
+        Self { shards, asked, condition, schema, limit, places, filters, metrics, properties, trace }
+    }
+
+    /// The same, with these filters to look at when it begins.
+    fn with_filters(&self, filters: Arc<[Arc<dyn PhysicalExpr>]>) -> Self {
+        Self {
+            shards: self.shards.clone(),
+            asked: self.asked.clone(),
+            condition: Arc::clone(&self.condition),
+            schema: Arc::clone(&self.schema),
+            limit: self.limit,
+            places: Arc::clone(&self.places),
+            filters,
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties: Arc::clone(&self.properties),
+            trace: self.trace,
+        }
     }
 
     /// The same of a query that is there in a trace.
@@ -63,30 +94,38 @@ impl ShardScan {
     }
 
     /// The shards of a partition.
-    fn shards_of(&self, partition: usize) -> std::ops::Range<usize> {
-        match (self.properties.output_partitioning().partition_count(), self.shards.dataset().shards.len()) {
-            (partitions, shards) if partitions == shards => partition..partition + 1,
-            (_, shards) => 0..shards,
+    fn shards_of(&self, partition: usize) -> &[usize] {
+        match self.properties.output_partitioning().partition_count() == self.places.len() {
+            true => &self.places[partition..=partition],
+            false => &self.places,
         }
     }
 
-    fn pages(&self, shard: usize) -> Pages {
+    fn pages(&self, shard: usize, counts: Counts) -> Pages {
         let keys = self.asked.keys.as_ref().map(|keys| {
             let here = keys.iter().filter(|key| self.shards.dataset().shard_of(key) == shard);
-            here.cloned().collect::<Vec<_>>().into_iter()
+            here.cloned().collect()
         });
-        Pages {
+        let of = Of {
             shards: self.shards.clone(),
             shard,
             condition: Arc::clone(&self.condition),
+            is_search: !self.asked.conditions.is_empty(),
             schema: Arc::clone(&self.schema),
-            left: self.limit.unwrap_or(usize::MAX),
-            keys,
-            at_once: PAGE,
-            after: None,
-            is_over: false,
-        }
+        };
+        Pages::new(of, keys, Arc::clone(&self.filters), self.limit, counts)
     }
+}
+
+/// The shards that have what is asked: for keys those that these are in, one at least.
+fn places(shards: &Shards, asked: &Asked) -> Arc<[usize]> {
+    let dataset = shards.dataset();
+    let Some(keys) = &asked.keys else { return (0..dataset.shards.len()).collect() };
+    let mut places: BTreeSet<usize> = keys.iter().map(|key| dataset.shard_of(key)).collect();
+    if places.is_empty() {
+        places.insert(0);
+    }
+    places.into_iter().collect()
 }
 
 impl fmt::Debug for ShardScan {
@@ -102,6 +141,9 @@ impl DisplayAs for ShardScan {
             Some(keys) => write!(f, ", {} keys", keys.len())?,
             None if self.asked.conditions.is_empty() => f.write_str(", all records")?,
             None => write!(f, ", search {}", self.condition)?,
+        }
+        if !self.filters.is_empty() {
+            write!(f, ", or by {} where what runs above names few", self.shards.columns().key().name)?;
         }
         self.limit.map_or(Ok(()), |limit| write!(f, ", limit {limit}"))
     }
@@ -120,17 +162,78 @@ impl ExecutionPlan for ShardScan {
         Vec::new()
     }
 
-    crate::no_expressions!();
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.filters.iter(), f)
+    }
 
     fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
+    /// Of joins that begin anew what they filtered by before says nothing.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(self.with_filters(Arc::default())))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        given: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let columns = self.shards.columns();
+        let filters = given.parent_filters.iter().map(|given| &given.filter);
+        let more: Vec<_> = filters.filter(|filter| joined::may_name(filter, columns)).cloned().collect();
+        let left_to_others = FilterPushdownPropagation::all_unsupported(given);
+        // A limit takes its rows before what runs above leaves some out.
+        if more.is_empty() || self.limit.is_some() {
+            return Ok(left_to_others);
+        }
+        let all = self.filters.iter().cloned().chain(more).collect();
+        Ok(left_to_others.with_updated_node(Arc::new(self.with_filters(all))))
+    }
+
+    /// As many rows as the manifest has records, which changes since then make more or less: enough to tell which side of a join is small.
+    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let shards = &self.shards.dataset().shards;
+        let places = args.partition().map_or(&*self.places, |partition| self.shards_of(partition));
+        let records = places.iter().map(|place| shards[*place].records).sum::<u64>();
+        let keys = self.asked.keys.as_ref().map(|keys| keys.len());
+        let rows = joined::presumed(records, keys, !self.asked.conditions.is_empty());
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX).min(self.limit.unwrap_or(usize::MAX));
+        Ok(Arc::new(Statistics { num_rows: Precision::Inexact(rows), ..Statistics::new_unknown(&self.schema) }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let pages: Vec<_> = self.shards_of(partition).map(|shard| self.pages(shard)).collect();
+        let counts = Counts::new(&self.metrics, partition);
+        let pages: Vec<_> = self.shards_of(partition).iter().map(|shard| self.pages(*shard, counts.clone())).collect();
         let trace = current().or(self.trace);
         let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, move |pages| Box::pin(batches(pages, trace)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
+    }
+}
+
+/// Whether a plan has scans that look at what joins above them hand down.
+pub(crate) fn takes_keys(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.exists(|node| Ok(node.downcast_ref::<ShardScan>().is_some_and(|scan| !scan.filters.is_empty()))).unwrap_or(false)
+}
+
+/// What a plan runs in: where it has scans that take keys from what runs above them, joins hand down more values.
+pub(crate) fn with_keys(plan: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<TaskContext> {
+    if !takes_keys(plan) {
+        return context;
+    }
+    let config = joined::with_room(context.session_config().clone());
+    match Arc::try_unwrap(context) {
+        Ok(context) => Arc::new(context.with_session_config(config)),
+        Err(shared) => shared,
     }
 }
 
@@ -139,94 +242,4 @@ fn batches(pages: Pages, trace: Option<TraceContext>) -> impl Stream<Item = Resu
         let batch = within(trace, pages.next()).await.map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(batch.map(|batch| (batch, pages)))
     })
-}
-
-/// What is still to come of one shard.
-struct Pages {
-    shards: Shards,
-    shard: usize,
-    condition: Arc<Json>,
-    schema: SchemaRef,
-    /// Rows that may still be given.
-    left: usize,
-    /// Keys that are still to be read; none for a search.
-    keys: Option<std::vec::IntoIter<Key>>,
-    /// Records that are read at once.
-    at_once: usize,
-    /// The last key that was found.
-    after: Option<Key>,
-    is_over: bool,
-}
-
-impl Pages {
-    async fn next(&mut self) -> Answer<Option<RecordBatch>> {
-        loop {
-            if self.is_over || self.left == 0 {
-                return Ok(None);
-            }
-            // A search knows how many there are without finding each.
-            let rows = match (&self.keys, self.schema.fields().is_empty()) {
-                (None, true) => self.counted().await?,
-                _ => self.read().await?,
-            };
-            assert!(rows.num_rows() <= self.left, "{} rows of at most {}", rows.num_rows(), self.left);
-            if rows.num_rows() > 0 {
-                self.left = self.left.saturating_sub(rows.num_rows());
-                return Ok(Some(rows));
-            }
-        }
-    }
-
-    async fn counted(&mut self) -> Answer<RecordBatch> {
-        self.is_over = true;
-        let count = self.shards.count_shard(self.shard, Some(&self.condition)).await?;
-        let rows = usize::try_from(count).unwrap_or(usize::MAX).min(self.left);
-        let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), Vec::new(), &options)
-            .map_err(|error| forebay_types::Error::internal(error.to_string()))
-    }
-
-    async fn read(&mut self) -> Answer<RecordBatch> {
-        let keys = self.page().await?;
-        let names: Vec<String> = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-        let columns = self.shards.columns();
-        // A key that a search gave is there; of a key that was asked for only the record says so.
-        let is_key_alone = names.iter().all(|name| *name == columns.key().name);
-        let records: Vec<Json> = if self.keys.is_some() {
-            let columns = if names.is_empty() { vec![columns.key().name.clone()] } else { names };
-            self.shards.get_many(&keys, Some(&columns)).await?.into_iter().flatten().collect()
-        } else if is_key_alone {
-            keys.iter()
-                .map(|key| Json::Object([(columns.key().name.clone(), columns.key_json(key))].into_iter().collect()))
-                .collect()
-        } else {
-            // Of what was changed since it was found no row is given that does not meet the conditions.
-            let (read, records) = self.shards.get_found(&keys, &self.condition, &names).await?;
-            if read < keys.len() {
-                // The others are found again.
-                (self.at_once, self.after, self.is_over) = (read, Some(keys[read - 1].clone()), false);
-            } else {
-                // Smaller ones may come behind large ones.
-                self.at_once = (2 * self.at_once).min(PAGE);
-            }
-            records
-        };
-        let rows = records.len().min(self.left);
-        batch_of(&records[..rows], columns, &self.schema)
-    }
-
-    /// The keys to read next.
-    async fn page(&mut self) -> Answer<Vec<Key>> {
-        let wanted = self.left.min(self.at_once);
-        if let Some(keys) = &mut self.keys {
-            // Keys without a record count for no row: a whole page at a time.
-            let page: Vec<_> = keys.take(PAGE).collect();
-            self.is_over = keys.len() == 0;
-            return Ok(page);
-        }
-        let page = self.shards.search_shard(self.shard, &self.condition, self.after.as_ref(), Some(wanted)).await?;
-        self.is_over = page.len() < wanted;
-        self.after = page.last().cloned();
-        Ok(page)
-    }
 }

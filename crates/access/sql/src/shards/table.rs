@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExecBuilder;
 use forebay_shard_store::manifest_number;
-use forebay_shards::Shards;
+use forebay_shards::{OpenShards, Shards};
 use forebay_types::{Error, ForebayPath};
 use object_store::ObjectMeta;
 use object_store::path::Path;
@@ -44,11 +44,12 @@ pub(crate) struct ShardTable {
 impl ShardTable {
     /// Opens the dataset. `NotFound` when there is none.
     pub(crate) async fn open(
+        datasets: &OpenShards,
         client: &forebay_client::Client,
         path: &ForebayPath,
         definition: Option<String>,
     ) -> forebay_types::Result<Self> {
-        let shards = Shards::open(client, path).await?;
+        let shards = datasets.open(client, path).await?;
         let schema = Arc::new(schema_of(shards.columns()));
         Ok(Self { shards, schema, definition })
     }

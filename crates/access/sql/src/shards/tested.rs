@@ -125,6 +125,11 @@ fn bound(expr: &Expr) -> Option<Literal> {
 /// The value that an expression is.
 pub(super) fn literal(expr: &Expr) -> Option<Literal> {
     let Expr::Literal(value, _) = expr else { return None };
+    literal_of(value)
+}
+
+/// A value in the words of shards; none for one of a type that they have no words for.
+pub(super) fn literal_of(value: &ScalarValue) -> Option<Literal> {
     if value.is_null() {
         return Some(Literal::Null);
     }

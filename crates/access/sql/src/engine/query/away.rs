@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::common::format::ExplainFormat;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Explain;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion_datasource::memory::MemorySourceConfig;
@@ -17,6 +18,8 @@ use crate::engine::session::QuerySession;
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::at_chunks;
+use crate::rules::with_join_filters;
+use crate::shards::{is_shard_scan, takes_keys};
 
 /// Where a query was begun.
 pub(super) enum Begun {
@@ -65,6 +68,17 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
     let why = elsewhere.stays(whole);
     tracing::info!(?why, "a query that would be distributed runs in this process alone");
     Ok(Begun::Here(why.map(|why| notice(&why))))
+}
+
+/// A plan as it runs in this process. Joins of one that was made for a cluster hand nothing down, since its tasks can't tell each other what
+/// they find; here datasets of shards are asked for that all the same.
+pub(super) fn as_here(engine: &Engine, session: &QuerySession, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    if engine.inner.elsewhere.is_none() || !plan.exists(|node| Ok(is_shard_scan(node))).map_err(from_engine)? {
+        return Ok(plan);
+    }
+    let handing = with_join_filters(Arc::clone(&plan), session.context.copied_config().options()).map_err(from_engine)?;
+    // Where no dataset looks at it joins stay silent, and files would wait for what they never say.
+    Ok(if takes_keys(&handing) { handing } else { plan })
 }
 
 /// Files that executors write for a statement.

@@ -22,6 +22,7 @@ use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::repeated;
+use crate::shards::with_keys;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
@@ -365,7 +366,7 @@ struct Begun {
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
 async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>) -> Result<Begun> {
-    let (context, waiter) = (session.context.task_ctx(), Waiter::new());
+    let waiter = Waiter::new();
     let notice = match away::begin(engine, session, sql, &plan).await? {
         away::Begun::There(DistributedRun { stream, progress }) => {
             let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
@@ -373,6 +374,8 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         }
         away::Begun::Here(notice) => notice,
     };
+    let plan = away::as_here(engine, session, plan)?;
+    let context = with_keys(&plan, session.context.task_ctx());
     let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
     let plan = match &session.cells {
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,

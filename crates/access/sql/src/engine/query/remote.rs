@@ -74,6 +74,7 @@ impl Engine {
             reach,
             pins: Some(Arc::clone(&seen)),
             client: Some(client.clone()),
+            datasets: Arc::clone(&self.inner.datasets),
         };
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
         RuntimeEnvBuilder::from_runtime_env(self.runtime()?.as_ref())

@@ -1,20 +1,22 @@
 //! Datasets of shards as tables, against the same rows in a Parquet file.
 
+mod joins;
+
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use forebay_runtime::Computing;
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store, shard_of};
 use forebay_shards::{Shards, create};
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineSettings, ShardBatches};
 use forebay_testbed::{Spans, trace_id, traceparent};
 use forebay_trace::{Span, TraceParent};
 use forebay_types::ErrorKind;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::support::{error, parquet, rows, settings};
+use crate::support::{error, parquet, rows, settings, text};
 
 const ROWS: i64 = 2500;
 const SHARDS: usize = 3;
@@ -174,6 +176,54 @@ async fn limits_go_into_the_search_where_it_is_all_of_the_condition() {
     assert!(plan.contains("limit 3"), "{plan}");
     let all = rows(&engine, &format!("select count(*) from (select * from {t} limit 2400)")).await;
     assert_eq!(all, "2400");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn only_shards_that_have_the_keys_are_parts_of_a_plan() {
+    let (_cluster, engine) = lake().await;
+    for (keys, is_of_many) in [("7", false), ("null", false), ("7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20", true)] {
+        let query = format!("select id, note from T where id in ({keys}) order by note, id");
+        let [shards, file] = ["'/lake/t.shards'", "'/lake/t.parquet'"].map(|table| query.replace('T', table));
+        assert_eq!(rows(&engine, &shards).await, rows(&engine, &file).await, "{keys}");
+        let plan = rows(&engine, &format!("explain {shards}")).await;
+        assert_eq!(plan.contains("SortPreservingMergeExec"), is_of_many, "{keys}: {plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn records_come_as_batches_without_a_statement() {
+    let (cluster, engine) = lake().await;
+    let shards = Shards::open(&cluster.client, &"/lake/t.shards".parse().unwrap()).await.unwrap();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
+    async fn all(mut batches: ShardBatches) -> String {
+        let mut rows = Vec::new();
+        while let Some(batch) = batches.next_batch().await.unwrap() {
+            assert!(batch.num_rows() > 0 && batch.schema() == batches.schema());
+            rows.push(batch);
+        }
+        assert!(batches.next_batch().await.unwrap().is_none(), "the end stays");
+        text(&rows)
+    }
+    let (condition, key) = (Condition::parse("note *= summer").unwrap(), |key: i64| Literal::Number(key.into()));
+    let of = |condition: &Condition, after: Option<i64>, limit, columns: Option<&[String]>| {
+        ShardBatches::found(shards.clone(), condition, after.map(key).as_ref(), limit, columns)
+    };
+    let summer = "from '/lake/t.parquet' where note like '%summer%'";
+    let found = all(of(&condition, None, None, None).unwrap()).await;
+    assert_eq!(found, rows(&engine, &format!("select * {summer} order by id")).await);
+    let some = all(of(&condition, Some(100), Some(20), Some(&names(&["weight", "id"]))).unwrap()).await;
+    assert_eq!(some, rows(&engine, &format!("select weight, id {summer} and id > 100 order by id limit 20")).await);
+    let everything = Condition::And(Vec::new());
+    let ids = all(of(&everything, None, None, Some(&names(&["id"]))).unwrap()).await;
+    assert_eq!(ids, rows(&engine, "select id from '/lake/t.parquet' order by id").await);
+    let keys = [8, 99_999, -600, 8].map(key);
+    let by_key = all(ShardBatches::of_keys(shards.clone(), &keys, Some(&names(&["id"]))).unwrap()).await;
+    assert_eq!(by_key, "8\n-600\n8", "in their order, those that are there");
+
+    let unknown = of(&everything, None, None, Some(&names(&["nothing"]))).err().unwrap();
+    assert!(unknown.kind() == ErrorKind::Invalid && unknown.message().contains("nothing"), "{unknown}");
+    let text = ShardBatches::of_keys(shards.clone(), &[Literal::Text("x".into())], None).err().unwrap();
+    assert_eq!(text.kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
