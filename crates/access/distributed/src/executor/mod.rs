@@ -186,11 +186,6 @@ fn id(worker: Option<WorkerId>) -> String {
     format!("{:016x}-{own:016x}", worker.map_or(own, |worker| worker.0))
 }
 
-/// Beside which worker an executor is, from its name. One that has none gets a number that no worker has.
-pub(crate) fn worker_of(executor: &str) -> Option<WorkerId> {
-    u64::from_str_radix(executor.split_once('-')?.0, 16).ok().map(WorkerId)
-}
-
 /// The surroundings of each task: the query's versions, read where the schedule has brought them.
 fn runtimes(client: Client, engine: Engine) -> RuntimeProducer {
     let reading = Reading::new(client);
