@@ -2,13 +2,14 @@
 //!
 //! Owns: jobs, stages, runs of tasks and their copies, kept in step with the schedule of `core/scheduling` ([`Books`]); what of an
 //! executor's word counts ([`Books::hears`]), and what a job loses with one ([`Attempts`]); the transfers that the schedule orders
-//! ([`Carrier`]) and what leaves the tiers ([`follow`]). Never does: know plans, or speak with executors: `access/distributed` does, around
-//! Ballista, and the stand-ins of `testing/universe`. Start with [`Books`].
+//! ([`Carrier`]), what leaves the tiers ([`follow`]), and which of several schedulers serves ([`serving`]). Never does: know plans, or speak
+//! with executors: `access/distributed` does, around Ballista, and the stand-ins of `testing/universe`. Start with [`Books`].
 
 mod attempts;
 mod books;
 mod input;
 mod job;
+pub mod serving;
 mod tasks;
 mod ticket;
 mod word;

@@ -17,7 +17,7 @@ impl World<'_> {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
         set_clock(self.now_us, 0);
         let at_us = self.course.calls.recorder.now_us();
-        if fault.what.may_lose() {
+        if fault.what.may_lose() && !self.plan.is_of_queries(&fault.what) {
             self.losses.workers.push(at_us);
             self.course.may_lose();
         }

@@ -9,7 +9,7 @@ use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
 /// There is a fault within each such time, in milliseconds.
-const FAULT_EVERY_MS: u64 = 10_000;
+pub(super) const FAULT_EVERY_MS: u64 = 10_000;
 /// Faults in that time at most, beside one of a disk.
 const FAULTS_MAX: u32 = 3;
 /// What of a seed faults of disks follow from: the others are the same without them.
@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) has_standby: bool,
     /// Clients change, merge and refresh datasets of shards, and give them others.
     pub(crate) has_shards: bool,
+    /// Clients ask queries, which schedulers give to executors.
+    pub(crate) has_queries: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -62,9 +64,10 @@ impl Plan {
     /// What a seed says.
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
-        let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
+        let (workers, clients) = (chance.random_range(3..=7), chance.random_range(2..=3));
+        let (has_standby, has_shards, has_queries) = (false, false, false);
         let mut plan =
-            Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, has_shards: false, faults: Vec::new() };
+            Self { seed, for_ms, workers, clients, pace: 1.0, has_standby, has_shards, has_queries, faults: Vec::new() };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -176,7 +179,8 @@ impl Plan {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
         let standby = self.has_standby.then(|| "standby".to_owned());
-        ["store".to_owned(), "coordinator".to_owned()].into_iter().chain(workers).chain(clients).chain(standby).collect()
+        let first = ["store".to_owned(), "coordinator".to_owned()].into_iter();
+        first.chain(workers).chain(clients).chain(standby).chain(self.names_of_queries()).collect()
     }
 
     pub(crate) fn worker(&self, number: usize) -> HostId {
