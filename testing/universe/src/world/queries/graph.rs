@@ -273,3 +273,81 @@ impl Graph {
         running.collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forebay_jobs::{Done, Ticket, Word};
+    use forebay_types::{Key, MountId, ObjectVersion, OperationId, VersionTag};
+
+    use super::super::says::Piece;
+    use super::*;
+
+    /// Of two stages: two tasks, whose rows the third reads.
+    fn graph() -> Graph {
+        let (key, tag) = (Key::new("a").unwrap(), VersionTag::etag("\"1\""));
+        let version = ObjectVersion { mount: MountId(1), key, tag, size: 100 };
+        let piece = Piece { key: 1, version, start: 0, len: 50 };
+        let query = Query { ticket: Ticket::silent(OperationId(1)), pieces: vec![piece; 2], stages: vec![1] };
+        Graph::new("j".to_owned(), query)
+    }
+
+    /// Gives a task by hand, as [`Graph::bind`] does what the books chose.
+    fn give(graph: &mut Graph, executor: &str) -> TaskName {
+        let stage = &mut graph.stages[graph.at];
+        let partitions = vec![stage.pending.remove(0)];
+        stage.tasks.push(Task { partitions, state: State::Runs(executor.to_owned()) });
+        let task = stage.tasks.len() - 1;
+        graph.order(task).name
+    }
+
+    fn told(name: &TaskName, said: Said, of: &str) -> Told {
+        let word = Word { name: name.clone(), took: Duration::ZERO, said };
+        let output = Output { executor: of.to_owned(), address: String::new(), file: String::new() };
+        Told { word, output: Some(output), lost_of: Some(of.to_owned()), error: "gone".to_owned() }
+    }
+
+    fn done(graph: &mut Graph, executor: &str) -> Next {
+        let name = give(graph, executor);
+        graph.hears(told(&name, Said::Done(Done { rows: 1, ..Done::default() }), executor), Heard::AsSaid)
+    }
+
+    #[test]
+    fn what_is_lost_between_stages_is_made_again_and_each_partition_is_done_once() {
+        let mut graph = graph();
+        assert!(matches!(done(&mut graph, "e"), Next::GoesOn) && matches!(done(&mut graph, "f"), Next::GoesOn));
+        assert_eq!((graph.now(), graph.pending().len()), ((2, 0), 1));
+        let reads = give(&mut graph, "f");
+        assert_eq!(graph.order(reads.task).sources.len(), 2);
+        assert!(matches!(graph.hears(told(&reads, Said::LostInput, "e"), Heard::AsSaid), Next::GoesOn));
+        assert_eq!((graph.now(), graph.pending()), ((1, 1), &[0][..]), "what the other one has made is there");
+        let late = graph.hears(told(&reads, Said::Done(Done::default()), "f"), Heard::AsSaid);
+        assert!(matches!(late, Next::GoesOn), "nothing is heard of the attempt before");
+        assert!(matches!(done(&mut graph, "f"), Next::GoesOn));
+        assert_eq!(graph.now(), (2, 1));
+        assert!(matches!(done(&mut graph, "f"), Next::Over(Ended::Done(outputs)) if outputs.len() == 1));
+        assert_eq!(graph.rows(), 1);
+    }
+
+    #[test]
+    fn a_task_that_counts_twice_is_told() {
+        let mut graph = graph();
+        let name = give(&mut graph, "e");
+        let done = || told(&name, Said::Done(Done::default()), "e");
+        assert!(matches!(graph.hears(done(), Heard::AsSaid), Next::GoesOn));
+        assert!(matches!(graph.hears(done(), Heard::AsSaid), Next::Wrong(_)));
+    }
+
+    #[test]
+    fn what_an_executor_has_of_a_stage_that_runs_waits_again() {
+        for (outputs, waits) in [(false, &[1][..]), (true, &[1, 0][..])] {
+            let mut graph = graph();
+            assert!(matches!(done(&mut graph, "e"), Next::GoesOn));
+            give(&mut graph, "e");
+            graph.reset("e", outputs);
+            assert_eq!(graph.pending(), waits);
+            assert!(graph.running().is_empty());
+        }
+    }
+}

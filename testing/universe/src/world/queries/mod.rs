@@ -14,7 +14,7 @@ mod tally;
 mod wire;
 
 pub(super) use executor::executor;
-pub(super) use says::{Ended, Fetch, OfScheduler, Output, Piece, Query, Row, ToScheduler};
+pub(super) use says::{Ended, Fetch, OfScheduler, Piece, Query, Row, ToScheduler};
 pub(super) use scheduler::scheduler;
 pub(super) use tally::Tally;
 pub(super) use wire::ask;
