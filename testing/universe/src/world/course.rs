@@ -11,7 +11,7 @@ use forebay_oracle::load::{Keys, Shared};
 use forebay_oracle::{RecordCall, Rule, Violation};
 use parking_lot::Mutex;
 
-use super::queries::Tally;
+use super::tally::Tally;
 
 /// Keys of records that are changed at a time, behind those that nobody changes, and calls on one.
 pub(super) const FIRST_KEY: u64 = 1_000;

@@ -11,6 +11,7 @@ mod plan;
 mod queries;
 mod rest;
 mod run;
+mod tally;
 mod what;
 mod wrong;
 

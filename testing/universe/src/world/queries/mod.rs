@@ -10,13 +10,11 @@ mod graph;
 mod polls;
 mod says;
 mod scheduler;
-mod tally;
 mod wire;
 
 pub(super) use executor::executor;
 pub(super) use says::{Ended, Fetch, OfScheduler, Piece, Query, Row, ToScheduler};
 pub(super) use scheduler::scheduler;
-pub(super) use tally::Tally;
 pub(super) use wire::ask;
 
 /// Where a scheduler listens.

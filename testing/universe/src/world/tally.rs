@@ -6,18 +6,18 @@ use parking_lot::Mutex;
 
 /// Of all schedulers and executors of a world.
 #[derive(Default)]
-pub(in crate::world) struct Tally {
+pub(super) struct Tally {
     counts: Mutex<BTreeMap<&'static str, u64>>,
     /// By process; none where it has nothing.
     at_hand: Mutex<BTreeMap<String, Option<String>>>,
 }
 
 impl Tally {
-    pub(in crate::world) fn count(&self, what: &'static str, more: u64) {
+    pub(super) fn count(&self, what: &'static str, more: u64) {
         *self.counts.lock().entry(what).or_default() += more;
     }
 
-    pub(in crate::world) fn counts(&self) -> BTreeMap<&'static str, u64> {
+    pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.counts.lock().clone()
     }
 
@@ -27,7 +27,7 @@ impl Tally {
     }
 
     /// What is at hand, and where.
-    pub(in crate::world) fn left(&self) -> Vec<String> {
+    pub(super) fn left(&self) -> Vec<String> {
         let at_hand = self.at_hand.lock();
         at_hand.iter().filter_map(|(process, what)| Some(format!("{process}: {}", what.as_ref()?))).collect()
     }
