@@ -1,6 +1,6 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
-# test-universe  200 worlds of 60 simulated seconds, half of them with all that there is; part of test
+# test-universe  200 worlds of 60 simulated seconds, a quarter of them with all that there is; part of test
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers

@@ -203,7 +203,7 @@ mod tests {
         // The first one is lost, and what waits of it is cut in another way in the next attempt.
         books.stage_begins("j", 1, 1, Cut::Runs(Arc::from([0, 0, 2, 2])), String::new(), Some(Arc::default()));
         books.waiting("j", 1, &[1, 2]);
-        assert_eq!(given(&mut books), [Some(vec![0, 1]), Some(vec![2, 3])], "The engine's books say which of them wait");
+        assert_eq!(given(&mut books), [Some(vec![0, 1]), Some(vec![2, 3])], "the engine's books say which of them wait");
     }
 
     #[test]

@@ -78,13 +78,7 @@ pub(in crate::world) async fn executor(number: usize, folder: PathBuf, course: A
         let rows = of_calls.rows_of(&asked.file);
         async move { rows }
     };
-    let saying = async {
-        loop {
-            sleep(SAID_EVERY).await;
-            course.queries.says(&address, running.at_hand());
-        }
-    };
-    let polling = running.polls(scheduler);
+    let (polling, saying) = (running.polls(scheduler), running.says(&course));
     futures::future::join4(follow(client, moves), polling, saying, wire::serve(&address, answer)).await;
 }
 
@@ -220,6 +214,14 @@ impl Running {
     fn rows_of(&self, file: &str) -> Option<Vec<Row>> {
         let bytes = std::fs::read(self.folder.join(file)).ok()?;
         postcard::from_bytes(&bytes).ok()
+    }
+
+    /// Says again and again what it has at hand.
+    async fn says(&self, course: &Course) {
+        loop {
+            sleep(SAID_EVERY).await;
+            course.queries.says(&self.address, self.at_hand());
+        }
     }
 
     /// What must not be there when nobody asks for anything.

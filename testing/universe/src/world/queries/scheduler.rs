@@ -123,7 +123,7 @@ impl Serving {
             self.end_spoilt();
             self.carrier.go();
             self.end_unwanted();
-            if look % SAID_EVERY == 0 {
+            if look.is_multiple_of(SAID_EVERY) {
                 self.course.queries.says(own, self.at_hand());
             }
         }
@@ -170,7 +170,7 @@ impl Serving {
         let mut partitions: Vec<Vec<BlockRange>> = Vec::new();
         for piece in &query.pieces {
             let (version, mut all) = (Arc::new(piece.version.clone()), Vec::new());
-            blocks(&version, [piece.start..piece.start + piece.len], &mut versions, &mut all);
+            blocks(&version, std::iter::once(piece.start..piece.start + piece.len), &mut versions, &mut all);
             partitions.push(all);
         }
         let inputs = found(&self.client, partitions, &versions, &workers).await;
