@@ -52,9 +52,10 @@ test-engine:
 test-python: test-engine
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-python
 
-# In a command of its own: what it stands on is compiled with features that the engine does without.
+# In a command of its own: what it stands on is compiled with a feature (tokio's `test-util`) that the engine does without, and the engine would
+# be compiled once more with it. The other tests of worlds are of test-light.
 test-universe:
-	$(CARGO) test $(FAST) -p forebay-universe --test suite
+	$(CARGO) test $(FAST) -p forebay-universe --test suite two_hundred_worlds
 
 SQL_QUERIES ?= 5000
 SQL_SEED ?= 1
