@@ -1,11 +1,12 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
+# test-universe  200 worlds of 60 simulated seconds, a quarter of them with all that there is; part of test
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, a fault or two at a time, and what clients were told (STORM_ARGS: --seed, --only, --missing, --seconds, --write)
 # soak    hours of one cluster of the binary, a fault a minute, a limit on memory, and whether anything grows (SOAK_ARGS: --minutes, --seed, --memory, --write)
-# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace, --write; UNIVERSE_PROFILE=worlds compiles for longer what runs for hours)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --queries, --trace, --write; UNIVERSE_PROFILE=worlds compiles for longer what runs for hours)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
@@ -32,14 +33,14 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm soak universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench peers figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-universe test-sql test-api test-tpcds storm soak universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench peers figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
 	@echo "building Forebay and its query engine (10 to 30 minutes the first time), then the demo"
 	$(CARGO) run $(FAST) -p forebay --no-default-features -- demo $(DEMO_ARGS)
 
-test: test-deps test-light test-engine test-python
+test: test-deps test-light test-engine test-python test-universe
 
 test-light:
 	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test --locked
@@ -50,6 +51,11 @@ test-engine:
 # After the engine's tests, which build the binary that the Flight SQL tests start.
 test-python: test-engine
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-python
+
+# In a command of its own: what it stands on is compiled with a feature (tokio's `test-util`) that the engine does without, and the engine would
+# be compiled once more with it. The other tests of worlds are of test-light.
+test-universe:
+	$(CARGO) test $(FAST) -p forebay-universe --test suite two_hundred_worlds
 
 SQL_QUERIES ?= 5000
 SQL_SEED ?= 1

@@ -26,6 +26,9 @@ pub(crate) struct Options {
     /// Clients of worlds also change, search, merge and refresh datasets of shards, and give them others.
     #[arg(long)]
     pub(crate) shards: bool,
+    /// Clients of worlds also ask queries, which two schedulers, of which one stands by, give to executors; with crashes of all of these.
+    #[arg(long)]
+    pub(crate) queries: bool,
     /// Worlds at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) jobs: u64,
@@ -60,6 +63,7 @@ impl Options {
         let plan = Plan::of(seed, self.seconds * 1000).with_ops(self.ops);
         let plan = if self.standby { plan.with_standby() } else { plan };
         let plan = if self.shards { plan.with_shards() } else { plan };
-        plan.with_gateway()
+        let plan = plan.with_gateway();
+        if self.queries { plan.with_queries() } else { plan }
     }
 }

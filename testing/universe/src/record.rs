@@ -35,7 +35,7 @@ pub(crate) struct Record {
 impl Record {
     /// Of a run in which none is over yet.
     pub(crate) fn new(options: &Options) -> Self {
-        let more = [(options.standby, " --standby"), (options.shards, " --shards")];
+        let more = [(options.standby, " --standby"), (options.shards, " --shards"), (options.queries, " --queries")];
         let more: String = more.into_iter().filter_map(|(is_so, flag)| is_so.then_some(flag)).collect();
         Self {
             first: options.seed,

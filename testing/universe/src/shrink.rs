@@ -145,6 +145,9 @@ fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
     if options.shards {
         command.arg("--shards");
     }
+    if options.queries {
+        command.arg("--queries");
+    }
     #[cfg(feature = "planted")]
     if let Some(name) = &options.planted {
         command.args(["--planted", name]);

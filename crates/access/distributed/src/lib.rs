@@ -18,7 +18,6 @@ mod control;
 mod executor;
 mod ports;
 mod scheduler;
-mod serving;
 mod settings;
 mod shuffle;
 mod stages;

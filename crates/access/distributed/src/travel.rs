@@ -8,10 +8,10 @@ use datafusion::common::config_err;
 use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::prelude::SessionConfig;
 use forebay_client::StorageClass;
+use forebay_jobs::{Places, Ticket};
 use forebay_protocol::{PROTOCOL_VERSION, Spoken, speaking};
-use forebay_trace::TraceContext;
-use forebay_types::{Error, ObjectInfo, OperationId, PageRun, Result, SegmentId, WorkerId};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use forebay_types::{Error, Result};
+use serde::{Serialize, de::DeserializeOwned};
 
 /// What goes along with a plan, and with each of its tasks. Settings travel as text: (key, value) of all extensions.
 #[derive(Clone, Debug, Default)]
@@ -73,30 +73,6 @@ impl ExtensionOptions for Travel {
         ]
     }
 }
-
-/// What all tasks of a query must know: they read the versions that it was planned with. Fields that come later stand at its end, as
-/// those of messages do (`forebay_protocol::write_since`).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Ticket {
-    pub(crate) operation: OperationId,
-    pub(crate) priority: i32,
-    pub(crate) sql: String,
-    pub(crate) pins: Vec<ObjectInfo>,
-    /// Whose query it is, as its engine knows them.
-    pub(crate) who: String,
-    /// Where in a trace it is.
-    pub(crate) trace: Option<TraceContext>,
-}
-
-impl Ticket {
-    /// Of a job that says nothing of itself: it reads what is current.
-    pub(crate) fn silent(operation: OperationId) -> Self {
-        Self { operation, priority: 0, sql: String::new(), pins: Vec::new(), who: String::new(), trace: None }
-    }
-}
-
-/// Where a task reads what of its input.
-pub(crate) type Places = Vec<(SegmentId, PageRun, WorkerId)>;
 
 /// Writes it into a session's settings.
 pub(crate) fn send(config: &mut SessionConfig, ticket: Option<&Ticket>, places: Option<&Places>) -> Result<()> {
@@ -175,6 +151,8 @@ fn read<T: DeserializeOwned>(travel: &Travel, text: &str) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use ballista_core::extension::SessionConfigHelperExt;
+    use forebay_trace::TraceContext;
+    use forebay_types::{OperationId, PageRun, SegmentId, WorkerId};
 
     use super::*;
 

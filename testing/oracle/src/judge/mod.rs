@@ -54,6 +54,8 @@ pub enum Rule {
     Refused,
     /// There is room as long as little is kept.
     HasRoom,
+    /// Each row of a query's answer is there, once.
+    RowsOnce,
     /// What fails for a moment says that it can be asked again.
     AsksAgain,
     /// At rest nothing is left over.

@@ -12,6 +12,7 @@ use forebay_oracle::{RecordCall, Rule, Violation};
 use parking_lot::Mutex;
 
 use super::gateway::Asked;
+use super::tally::Tally;
 
 /// Keys of records that are changed at a time, behind those that nobody changes, and calls on one.
 pub(super) const FIRST_KEY: u64 = 1_000;
@@ -28,6 +29,7 @@ pub(super) struct Crowd {
     pub(super) pace: f64,
     pub(super) has_standby: bool,
     pub(super) has_shards: bool,
+    pub(super) has_queries: bool,
     /// Changes of the dataset of records are acknowledged by two workers' disks.
     pub(super) has_two_disks: bool,
     /// Some of what clients do goes through an S3 gateway.
@@ -50,6 +52,7 @@ pub(super) struct Course {
     pub(super) records: Mutex<Vec<RecordCall>>,
     pub(super) keys: Mutex<Keys>,
     on_two_disks: AtomicU64,
+    pub(super) queries: Tally,
     /// Calls of who may not that were refused.
     refused: AtomicU64,
     /// Blocks of a page that no node may have, since who wrote them was not told more.

@@ -19,7 +19,7 @@ impl World<'_> {
         let at_us = self.course.calls.recorder.now_us();
         // The gateway has nothing of the cluster's.
         let of_gateway = self.plan.gateway().is_some_and(|gateway| fault.what.process() == Some(gateway));
-        if fault.what.may_lose() && !of_gateway {
+        if fault.what.may_lose() && !of_gateway && !self.plan.is_of_queries(&fault.what) {
             self.losses.workers.push(at_us);
             self.course.may_lose();
         }

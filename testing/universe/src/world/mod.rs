@@ -7,9 +7,12 @@ mod gateway;
 mod host;
 mod hosts;
 mod load;
+mod of_queries;
 mod plan;
+mod queries;
 mod rest;
 mod run;
+mod tally;
 mod what;
 mod wrong;
 

@@ -50,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) has_shards: bool,
     /// An S3 gateway is there, and clients ask it too.
     pub(crate) has_gateway: bool,
+    /// Clients ask queries, which schedulers give to executors.
+    pub(crate) has_queries: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -65,9 +67,11 @@ impl Plan {
     /// What a seed says.
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
-        let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let (has_standby, has_shards, has_gateway, faults) = (false, false, false, Vec::new());
-        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, has_standby, has_shards, has_gateway, faults };
+        let (workers, clients) = (chance.random_range(3..=7), chance.random_range(2..=3));
+        let (has_standby, has_shards, has_gateway, has_queries) = (false, false, false, false);
+        let faults = Vec::new();
+        let mut plan =
+            Self { seed, for_ms, workers, clients, pace: 1.0, has_standby, has_shards, has_gateway, has_queries, faults };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -181,7 +185,7 @@ impl Plan {
         let standby = self.has_standby.then(|| "standby".to_owned());
         let gateway = self.has_gateway.then(|| gateway::NAME.to_owned());
         let first = ["store".to_owned(), "coordinator".to_owned()];
-        first.into_iter().chain(workers).chain(clients).chain(standby).chain(gateway).collect()
+        first.into_iter().chain(workers).chain(clients).chain(standby).chain(gateway).chain(self.names_of_queries()).collect()
     }
 
     pub(crate) fn worker(&self, number: usize) -> HostId {

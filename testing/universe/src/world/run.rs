@@ -56,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) on_two_disks: u64,
     /// Requests that the S3 gateway has served, by kind: none where there is no gateway.
     pub(crate) of_s3: BTreeMap<&'static str, u64>,
+    /// What queries came to, and how often they were run again.
+    pub(crate) queries: BTreeMap<&'static str, u64>,
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
@@ -133,6 +135,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         of_records: records.len() as u64,
         on_two_disks: world.course.on_two_disks(),
         of_s3: world.course.asked.served(),
+        queries: world.course.queries.counts(),
         refused: world.course.refused(),
         faults,
         disks: disks::happened(),
@@ -154,10 +157,10 @@ impl<'a> World<'a> {
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = Folder::new();
-        let Plan { workers, clients, pace, has_standby, has_shards, .. } = *plan;
+        let Plan { workers, clients, pace, has_standby, has_shards, has_queries, .. } = *plan;
         let has_two_disks = plan.has_two_disks();
         let (seed, has_gateway) = (chance.random(), plan.gateway().is_some());
-        let crowd = Crowd { workers, clients, seed, pace, has_standby, has_shards, has_two_disks, has_gateway };
+        let crowd = Crowd { workers, clients, seed, pace, has_standby, has_shards, has_queries, has_two_disks, has_gateway };
         let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,
@@ -197,6 +200,7 @@ impl<'a> World<'a> {
         self.go_on_until(RESTS_US, |_| false);
         violations.extend(self.left_over());
         violations.extend(self.held_by_gateway());
+        violations.extend(self.left_of_queries());
         violations.extend(self.beyond_bound(ended_us));
         violations
     }
@@ -281,6 +285,9 @@ impl<'a> World<'a> {
 
     /// Starts the process of a host.
     pub(super) fn start(&mut self, host: HostId) {
+        if let Some(part) = self.plan.part(host) {
+            return self.start_part(host, part);
+        }
         let (worker, client) = (host.checked_sub(self.plan.worker(0)), host.checked_sub(self.plan.client(0)));
         let (now_us, seen) = (self.now_us, Arc::clone(&self.seen));
         let process = &mut self.hosts[host];

@@ -82,3 +82,39 @@ fn records_are_in_one_order_and_a_dataset_says_what_its_objects_do_whatever_goes
     assert_eq!((on_two_disks(&here[0]), on_two_disks(&here[1])), (false, true), "in every second one: {here:?}");
     assert!(without.iter().all(|world| of_records(world) == 0), "{without:?}");
 }
+
+#[test]
+fn queries_have_each_row_once_whatever_happens_to_schedulers_and_executors() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--seed", "300", "--seeds", "2", "--seconds", "30", "--as-it-is", "--queries"];
+    let here = worlds(&arguments, folder.path());
+    for world in &here {
+        assert_eq!(world["violations"], 0, "{world}");
+    }
+    let answered = |world: &Value| world["queries"]["answered"].as_u64().unwrap_or(0);
+    assert!(here.iter().map(answered).sum::<u64>() >= 8 && here.iter().all(|world| answered(world) > 0), "{here:?}");
+    let again = worlds(&["--seed", "301", "--seconds", "30", "--as-it-is", "--queries"], folder.path());
+    assert_eq!(again[..], here[1..], "the same world again");
+    let without = worlds(&["--seed", "301", "--seconds", "10", "--as-it-is"], folder.path());
+    assert_eq!(without[0]["queries"], serde_json::json!({}), "nobody asks");
+}
+
+/// In the profile `fast`, by `make test-universe`: in `dev` each takes as long as ten there.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "make test-universe runs them, compiled for it")]
+fn nothing_is_wrong_in_two_hundred_worlds() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(64).to_string();
+    let all = ["--seconds", "60", "--as-it-is", "--jobs", &jobs];
+    let plain = worlds(&[&all[..], &["--seed", "1", "--seeds", "150"]].concat(), folder.path());
+    // Each of these takes as long as some of the others.
+    let more = ["--seed", "151", "--seeds", "50", "--standby", "--shards", "--queries"];
+    let with_all = worlds(&[&all[..], &more].concat(), folder.path());
+    assert_eq!((plain.len(), with_all.len()), (150, 50));
+    let wrong: Vec<&Value> = plain.iter().chain(&with_all).filter(|world| world["violations"] != 0).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let came = |what: &str| with_all.iter().map(|world| world["queries"][what].as_u64().unwrap_or(0)).sum::<u64>();
+    for what in ["answered", "again", "copies"] {
+        assert!(came(what) > 0, "{what}");
+    }
+}

@@ -10,12 +10,12 @@ use ballista_core::version::{check_compatibility, insert_version_header, version
 use datafusion::config::ConfigEntry;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionConfig;
+use forebay_jobs::RUN_AGAIN;
 use forebay_types::{Error, ErrorKind};
 use tonic::Request;
 
 use crate::broken_off::is_gone;
 use crate::ports::Ways;
-use crate::scheduler::RUN_AGAIN;
 use crate::settings::MESSAGE_BYTES_MAX;
 
 /// A plan as it is handed to a scheduler.

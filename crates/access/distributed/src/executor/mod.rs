@@ -23,6 +23,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
+use forebay_jobs::serving::follow;
 use forebay_protocol::ExecutorNumbers;
 use forebay_rights::needs;
 use forebay_sql::{Engine, EngineSettings, Reach, mend_functions};
@@ -35,7 +36,6 @@ use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming, listen};
-use crate::serving::follow;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::{Engine as ShuffleEngine, Files, Shared, ShuffleTimes, Times};
 use crate::travel;
@@ -184,11 +184,6 @@ async fn tick(polls: Arc<Notify>) {
 fn id(worker: Option<WorkerId>) -> String {
     let own: u64 = forebay_runtime::random();
     format!("{:016x}-{own:016x}", worker.map_or(own, |worker| worker.0))
-}
-
-/// Beside which worker an executor is, from its name. One that has none gets a number that no worker has.
-pub(crate) fn worker_of(executor: &str) -> Option<WorkerId> {
-    u64::from_str_radix(executor.split_once('-')?.0, 16).ok().map(WorkerId)
 }
 
 /// The surroundings of each task: the query's versions, read where the schedule has brought them.

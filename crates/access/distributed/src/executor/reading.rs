@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use forebay_client::{Client, ReadAt};
+use forebay_jobs::Places;
 use forebay_types::OperationId;
 use parking_lot::Mutex;
-
-use crate::travel::Places;
 
 /// Tasks whose places are remembered. A task that runs so long that this many others began reads as everyone else then.
 const TASKS_MAX: usize = 1_024;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow_flight::{Action, ActionType, Result as Answer};
+use forebay_jobs::{Books, Carrier};
 use futures::StreamExt;
 use parking_lot::Mutex;
 use serde::Serialize;
 use tonic::{Request, Response, Status};
 
-use super::input::Carrier;
+use super::Server;
 use super::watch::close_over;
-use super::{Books, Server};
 use crate::actions::{Actions, Answered};
 use crate::control::{Ask, ClusterState};
 

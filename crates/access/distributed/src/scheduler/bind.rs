@@ -11,9 +11,10 @@ use ballista_scheduler::state::execution_graph::{ExecutionGraphBox, TaskDescript
 use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, TaskInfo};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionConfig;
+use forebay_jobs::TaskName;
 use std::sync::Arc;
 
-use super::books::TaskName;
+use super::words::{lost, status};
 
 /// Whether a stage brings its input together into one partition, so that all of it must be one task: parts of it would give
 /// parts of the result. The same test as Ballista's own (`stage_has_input_collapse` in its `cluster/mod.rs`), which is
@@ -121,7 +122,7 @@ pub(super) fn tell_moved(graph: &mut ExecutionGraphBox, moved: Vec<(TaskName, St
             continue;
         }
         let told_by = executor.clone();
-        let status = name.status(task_status::Status::Running(RunningTask { executor_id: executor }));
+        let status = status(&name, task_status::Status::Running(RunningTask { executor_id: executor }));
         if let Err(error) = tell(graph, told_by, vec![status]) {
             tracing::warn!(?name, %error, "who runs a task was not taken in");
         }
@@ -130,7 +131,7 @@ pub(super) fn tell_moved(graph: &mut ExecutionGraphBox, moved: Vec<(TaskName, St
 
 /// What an executor runs of a job waits again, under other numbers. What it has done stays.
 pub(super) fn waits_again(graph: &mut ExecutionGraphBox, job: &JobId, executor: &str) -> Result<()> {
-    let mut lost = Vec::new();
+    let mut waits = Vec::new();
     for stage in graph.stages().values() {
         let ExecutionStage::Running(stage) = stage else { continue };
         for (task, info) in stage.task_infos.iter().enumerate() {
@@ -138,11 +139,11 @@ pub(super) fn waits_again(graph: &mut ExecutionGraphBox, job: &JobId, executor: 
                 && running.executor_id == executor
             {
                 let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
-                lost.push(TaskName { job: job.to_string(), stage: id, attempt, task }.lost());
+                waits.push(lost(&TaskName { job: job.to_string(), stage: id, attempt, task }));
             }
         }
     }
-    if lost.is_empty() { Ok(()) } else { tell(graph, executor.to_string(), lost) }
+    if waits.is_empty() { Ok(()) } else { tell(graph, executor.to_string(), waits) }
 }
 
 /// Tells Ballista of tasks. Who tells it counts for outputs, of which these have none.

@@ -11,10 +11,11 @@ use ballista_core::serde::protobuf::{
     CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorRegistration, ExecutorStoppedParams,
     ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
     HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
-    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status, task_status,
+    RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
+use forebay_jobs::{Books, Sender, TaskName, worker_of};
 use forebay_runtime::time::timeout;
 use forebay_scheduling::room_bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -22,11 +23,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
-use super::books::deciding::Sender;
-use super::books::{Ended, TaskName, computed_for};
+use super::Server;
 use super::lost::{executor_lost, truthful};
-use super::{Books, Server};
-use crate::executor::worker_of;
+use super::words::{lost, name, sift};
 use crate::shuffle::each_loss;
 
 /// So long a question of an executor that has nothing to do is held, unless there is a task for it; and how often it is looked
@@ -69,9 +68,9 @@ impl Gate {
         });
         asked.task_status = told.flat_map(each_loss).collect();
         let is_idle = asked.num_free_vcores >= slots;
-        let lost = books.decide("what is lost", sender, |books| lost(books, &executor.id, is_idle));
-        asked.task_status.extend(lost.unwrap_or_default());
-        let told: Vec<TaskName> = asked.task_status.iter().map(TaskName::of).collect();
+        let waits = books.decide("what is lost", sender, |books| books.hears_nothing(&executor.id, is_idle));
+        asked.task_status.extend(waits.iter().flatten().map(lost));
+        let told: Vec<TaskName> = asked.task_status.iter().map(name).collect();
         books.decide("what is told", sender, |books| books.told(&executor.id, told));
     }
 
@@ -154,46 +153,6 @@ fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
         Some(Query::PhysicalPlan(_)) => Ok(()),
         _ => Err(Status::invalid_argument("this scheduler takes physical plans only, as Forebay's SQL makes them")),
     }
-}
-
-/// Notes how a task ended, and gives what Ballista is to hear of it. One that waits again has no say: Ballista lets it be.
-pub(super) fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
-    if !books.word_counts(executor, &status) {
-        return None;
-    }
-    let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
-    note_end(books, &status);
-    if counts { books.attempts.sift(executor, status) } else { Some(status) }
-}
-
-/// Tasks that an executor has lost with a connection, as Ballista is to hear of them: they wait again, and what it has done is still there.
-pub(super) fn lost(books: &mut Books, executor: &str, is_idle: bool) -> Vec<TaskStatus> {
-    let mut told = Vec::new();
-    for name in books.lost_tasks(executor, is_idle) {
-        // Of a task with a copy the other one goes on.
-        if books.run_is_lost(&name, executor) {
-            tracing::warn!(executor, ?name, "executor has lost a task: it waits again");
-            let status = name.lost();
-            note_end(books, &status);
-            told.push(status);
-        }
-    }
-    told
-}
-
-fn note_end(books: &mut Books, status: &TaskStatus) {
-    let (done, bytes_passed) = match &status.status {
-        Some(task_status::Status::Successful(task)) => (true, task.partitions.iter().map(|partition| partition.num_bytes).sum()),
-        Some(task_status::Status::Failed(failed)) => {
-            let (job, stage, task) = (&status.job_id, status.stage_id, status.task_id);
-            tracing::debug!(%job, stage, task, error = %failed.error, "task failed");
-            (false, 0)
-        }
-        _ => return,
-    };
-    let took = computed_for(status);
-    let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
-    books.ended(&Ended { job: &status.job_id, stage, attempt, task: status.task_id as usize, done, took, bytes_passed });
 }
 
 #[tonic::async_trait]

@@ -1,12 +1,11 @@
 //! What happens to the jobs of an executor that is lost, and what their clients are told of why a job ended.
 
 use ballista_core::serde::protobuf::{FailedJob, GetJobStatusResult, job_status};
+use forebay_jobs::{Books, DEFECT, Missed, RUN_AGAIN, Sender};
 use parking_lot::Mutex;
 
-use super::attempts::{Missed, RUN_AGAIN};
+use super::Server;
 use super::bind::{tell_moved, waits_again};
-use super::books::deciding::{DEFECT, Sender};
-use super::{Books, Server};
 
 /// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it in files, or the last one results,
 /// the job ends and is to be run again. What it ran twice goes on elsewhere. Ballista finds nothing left to do when it misses the executor itself.

@@ -12,9 +12,8 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use forebay_jobs::Cut;
 use forebay_scheduling::{TaskInput, together};
-
-use super::job::Cut;
 
 /// What passes between stages is so many times as long as the same in a file.
 const COMPRESSED: u64 = 4;

@@ -1,29 +1,25 @@
 //! The scheduler process: Ballista's, with our order of tasks and our transfers.
 //!
-//! `gate` sees what executors say before Ballista does (`attempts` keeps back what would count twice), `lost` does what is to be
-//! done when one is lost, `whole` looks whether a stage is about to read all that was passed on; `policy` is what Ballista asks for tasks, `merged` which small partitions one of them has, `bind` its hand in Ballista's books; `books` is who needs what
-//! (over `core/scheduling`) and what is known of executors, which tasks run twice and whose word counts of both (`books/copies`), and keeps whole what a
-//! decision that fails by a defect leaves (`books/deciding`), `input` is about what tasks read and the tiers that have it, `shuffles` has a place in temporary
-//! nodes for what is between a job's stages, `tasks` notes when tasks ran, `answers` tells people.
+//! Owns: what of Ballista's is told to the books of [`forebay_jobs`], and done as they say. `gate` sees what executors say before Ballista does
+//! (`words` has it in the books' words), `lost` does what is to be done when one is lost, `whole` looks whether a stage is about to read all
+//! that was passed on; `policy` is what Ballista asks for tasks, `merged` which small partitions one of them has, `bind` its hand in Ballista's
+//! books; `inputs` finds out what tasks read, `own_time` how long they computed, `shuffles` has a place in temporary nodes for what is between
+//! a job's stages, `answers` tells people.
 
 mod answers;
-mod attempts;
 mod bind;
-mod books;
 mod gate;
-mod input;
-mod job;
+mod inputs;
 mod lost;
 mod merged;
+mod own_time;
 mod policy;
 mod shuffles;
 mod start;
-mod tasks;
 mod watch;
 mod whole;
+mod words;
 
-pub(crate) use attempts::RUN_AGAIN;
-pub(crate) use books::Books;
 pub use start::{Scheduler, SchedulerSettings};
 
 /// Ballista's scheduler, as it is run here.

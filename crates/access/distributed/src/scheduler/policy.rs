@@ -17,22 +17,19 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
+use forebay_jobs::{Books, Carrier, Chosen, Cut, Sender, TaskName, Ticket, caught};
 use forebay_sql::{Engine, drafts_to_send};
 use forebay_types::{Error, OperationId, WorkerId};
 use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::Books;
 use super::bind::{bind, bind_copy, collapses, pending, running_task, take, tell_moved};
-use super::books::deciding::{Sender, caught};
-use super::books::{Chosen, TaskName};
-use super::input::{self, Carrier};
-use super::job::Cut;
+use super::inputs::of_stage;
 use super::merged;
 use super::shuffles::{Shuffles, is_passed_on};
 use super::whole::differs;
-use crate::travel::{self, Ticket};
+use crate::travel;
 
 /// Longer than this nobody waits for Ballista to take in what it is told: it has much to do then.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -152,7 +149,7 @@ impl Policy {
         let mut finding = self.finding.lock();
         while finding.try_join_next().is_some() {}
         finding.spawn(async move {
-            let found = AssertUnwindSafe(input::of_stage(&engine, &client, &ticket, &plan, &workers)).catch_unwind().await;
+            let found = AssertUnwindSafe(of_stage(&engine, &client, &ticket, &plan, &workers)).catch_unwind().await;
             let found = found.unwrap_or_else(|_| Err(Error::internal("looking at it failed by a defect")));
             let (mut inputs, versions) = found.unwrap_or_else(|error| {
                 tracing::warn!(job, stage = id, %error, "what a stage reads can't be told: its tasks run anywhere");

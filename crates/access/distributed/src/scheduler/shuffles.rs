@@ -8,10 +8,10 @@ use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::physical_plan::displayable;
 use forebay_client::{CreateOptions, NodeErrorKind, NodeResult, NodeType, Nodes, StorageClass};
+use forebay_jobs::Books;
 use forebay_runtime::time::{sleep, timeout};
 use parking_lot::Mutex;
 
-use super::Books;
 use crate::shuffle::{ROOT, Shuffle, job_path};
 
 /// A job's directory goes away so long after its scheduler, and is kept so often before that.

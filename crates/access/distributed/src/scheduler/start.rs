@@ -15,6 +15,8 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
+use forebay_jobs::serving::announce;
+use forebay_jobs::{Books, Carrier, follow};
 use forebay_protocol::SchedulerNumbers;
 use forebay_rights::needs;
 use forebay_scheduling::{CopyRules, Policy as Order, ScheduleSettings};
@@ -24,18 +26,16 @@ use forebay_types::{Error, OperationId, Result};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::Server;
 use super::answers::Answers;
 use super::gate::Gate;
-use super::input::{self, Carrier};
 use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};
-use super::{Books, Server};
 use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming, listen};
-use crate::serving::announce;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::Shuffle;
 use crate::travel;
@@ -119,7 +119,7 @@ impl Scheduler {
         let server: Server = create_scheduler(cluster, Arc::new(config)).await.map_err(failed)?;
 
         let announcing = forebay_runtime::spawn(announce(client.clone(), format!("{host}:{}", address.port())));
-        let following = forebay_runtime::spawn(input::follow(client.clone(), Arc::clone(&books)));
+        let following = forebay_runtime::spawn(follow(client.clone(), Arc::clone(&books)));
         let gate = SchedulerGrpcServer::new(Gate::new(server.clone(), Arc::clone(&books), client))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);

@@ -9,17 +9,16 @@ use std::time::Duration;
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
 use ballista_scheduler::state::execution_graph::RunningTaskInfo;
+use forebay_jobs::{Books, Carrier, Sender};
 use forebay_protocol::JobState;
 use forebay_sql::{Slow, tell_slow};
 use forebay_types::OperationId;
 use futures::FutureExt;
 use parking_lot::Mutex;
 
-use super::books::deciding::Sender;
-use super::input::Carrier;
+use super::Server;
 use super::lost::executor_lost;
 use super::policy::Policy;
-use super::{Books, Server};
 
 /// How often jobs and executors are looked at.
 const LOOK: Duration = Duration::from_millis(50);

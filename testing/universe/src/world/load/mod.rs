@@ -2,6 +2,7 @@
 
 mod followed;
 mod outlaws;
+mod queries;
 mod records;
 mod resident;
 mod s3;
@@ -118,6 +119,9 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(followed::follows(client.clone(), Arc::clone(&course), draw(&mut chance))));
     }
     tasks.extend(s3::begin(&client, &course, number, &mut chance));
+    if course.crowd.has_queries {
+        tasks.push(forebay_runtime::spawn(queries::asks(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
+    }
     for task in tasks {
         // Failed by a defect, which is told as such.
         let _ = task.await;
@@ -137,6 +141,9 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         if course.crowd.has_shards {
             records::looks(&client, &course).await;
             followed::looks(&client, &course).await;
+        }
+        if course.crowd.has_queries {
+            queries::looks(&client, &course, draw(&mut chance)).await;
         }
         // What is not there any more needs no removing.
         let _ = timeout(GIVEN_UP_AFTER, client.nodes().delete(nodes::ROOT, true)).await;

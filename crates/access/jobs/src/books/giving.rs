@@ -6,18 +6,21 @@ use forebay_scheduling::{Assignment, BlockRange, Source, Transfer};
 use forebay_types::WorkerId;
 
 use super::Books;
-use crate::scheduler::job::{Running, split};
-use crate::travel::Places;
+use crate::job::{Running, split};
+use crate::ticket::Places;
 
 /// Which task of a stage to run where.
-pub(in crate::scheduler) struct Chosen {
-    pub(in crate::scheduler) job: String,
-    pub(in crate::scheduler) stage: usize,
+pub struct Chosen {
+    /// The job.
+    pub job: String,
+    /// Its stage.
+    pub stage: usize,
     /// None for all that wait.
-    pub(in crate::scheduler) partitions: Option<Vec<usize>>,
-    pub(in crate::scheduler) places: Places,
+    pub partitions: Option<Vec<usize>>,
+    /// Where it reads what.
+    pub places: Places,
     /// What to bring as the task begins.
-    pub(in crate::scheduler) bring: Vec<Transfer>,
+    pub bring: Vec<Transfer>,
     assignment: Assignment,
     worker: WorkerId,
     executor: String,
@@ -25,7 +28,7 @@ pub(in crate::scheduler) struct Chosen {
 
 impl Books {
     /// The task that a free slot of an executor gets.
-    pub(in crate::scheduler) fn choose(&mut self, executor: &str) -> Option<Chosen> {
+    pub fn choose(&mut self, executor: &str) -> Option<Chosen> {
         let worker = self.executors.get(executor)?.worker;
         let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
         let job_id = self.numbers.get(&assignment.job)?.clone();
@@ -59,8 +62,8 @@ impl Books {
         Some(Chosen { job: job_id, stage, partitions, places, bring, assignment, worker, executor: executor.to_string() })
     }
 
-    /// The chosen task runs now under Ballista's number.
-    pub(in crate::scheduler) fn began(&mut self, chosen: &Chosen, attempt: usize, ballista_task: usize) {
+    /// The chosen task runs now under the engine's number.
+    pub fn began(&mut self, chosen: &Chosen, attempt: usize, number: usize) {
         let Some(job) = self.jobs.get_mut(&chosen.job) else { return };
         let (stage, task) = split(chosen.assignment.task);
         let running = Running {
@@ -74,14 +77,14 @@ impl Books {
             began: forebay_runtime::now(),
             copy: None,
         };
-        if let Some(earlier) = job.running.insert((stage, ballista_task), running) {
+        if let Some(earlier) = job.running.insert((stage, number), running) {
             // Of an earlier attempt: the stage has begun again since it was looked at.
-            self.lost(&chosen.job, (stage, ballista_task), earlier);
+            self.lost(&chosen.job, (stage, number), earlier);
         }
     }
 
-    /// The chosen task does not wait any more in Ballista's books.
-    pub(in crate::scheduler) fn not_there(&mut self, chosen: &Chosen) {
+    /// The chosen task does not wait any more in the engine's books.
+    pub fn not_there(&mut self, chosen: &Chosen) {
         self.schedule.finished(chosen.assignment.job, chosen.assignment.task, true);
         for transfer in &chosen.bring {
             self.schedule.failed(transfer.range, transfer.to);
@@ -90,5 +93,47 @@ impl Books {
         if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.offered.remove(&task);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use forebay_scheduling::{ScheduleSettings, TaskInput};
+    use forebay_types::{MountId, OperationId, PageRun, SegmentId};
+
+    use super::super::Ended;
+    use super::*;
+    use crate::job::Cut;
+    use crate::ticket::Ticket;
+
+    const EXECUTOR: &str = "0000000000000007-0000000000000001";
+
+    /// What a task of an unknown kind is taken to read in a second.
+    fn input(segment: u128) -> TaskInput {
+        let range = BlockRange { segment: SegmentId(segment), pages: PageRun::new(0, 16_384) };
+        TaskInput { range, storage: MountId(1), holders: Vec::new(), routed: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_brought_ahead_of_a_job_went_by_a_rate_from_before_its_first_task() {
+        let settings = ScheduleSettings { look_ahead_secs: 1.0, in_flight_bytes: 4 << 30, ..ScheduleSettings::default() };
+        let mut books = Books::new(settings);
+        books.executor_asks(EXECUTOR, 1, Some(8 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        let inputs = (1..=9).map(|segment| vec![input(segment)]).collect();
+        books.stage_begins("j", 1, 0, Cut::Each, "kind".to_string(), Some(Arc::new(inputs)));
+        books.waiting("j", 1, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let first = books.schedule.transfers();
+        assert!((1..=2).contains(&first.len()), "{first:?}");
+        first.iter().for_each(|transfer| books.schedule.arrived(transfer.range, transfer.to));
+        let chosen = books.choose(EXECUTOR).expect("a task whose input is there");
+        books.began(&chosen, 0, 0);
+        let took = Duration::from_millis(100);
+        books.ended(&Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took, bytes_passed: 0 });
+        let then = books.schedule.transfers();
+        assert!(then.len() > 4, "it reads ten times as fast: {then:?}");
     }
 }

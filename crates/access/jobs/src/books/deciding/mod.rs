@@ -12,7 +12,7 @@ use tracing::error;
 use super::Books;
 
 /// What a job ends with of which a decision failed.
-pub(in crate::scheduler) const DEFECT: &str = "the job failed by a defect of the scheduler, whose log has more";
+pub const DEFECT: &str = "the job failed by a defect of the scheduler, whose log has more";
 /// Jobs and executors that are remembered for it, each.
 const REFUSED_MAX: usize = 1_024;
 /// After a decision that failed for nobody's sake, so many others keep what they began from, to find out whose it is.
@@ -20,8 +20,10 @@ const CAREFUL: u32 = 1_000;
 
 /// Whose word a decision takes in.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::scheduler) enum Sender<'a> {
+pub enum Sender<'a> {
+    /// A job, by its id.
     Job(&'a str),
+    /// An executor, by its id.
     Executor(&'a str),
     /// Time, or workers.
     Nobody,
@@ -48,12 +50,7 @@ pub(super) struct Refused {
 
 impl Books {
     /// Takes in what somebody says. None when it failed, or something of the same sender has failed before.
-    pub(in crate::scheduler) fn decide<T>(
-        &mut self,
-        what: &'static str,
-        sender: Sender<'_>,
-        decision: impl FnOnce(&mut Self) -> T,
-    ) -> Option<T> {
+    pub fn decide<T>(&mut self, what: &'static str, sender: Sender<'_>, decision: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.refuses(sender) {
             return None;
         }
@@ -65,7 +62,7 @@ impl Books {
     }
 
     /// What somebody says failed by a defect, here or on its way here.
-    pub(in crate::scheduler) fn failed(&mut self, what: &'static str, sender: Sender<'_>) {
+    pub fn failed(&mut self, what: &'static str, sender: Sender<'_>) {
         error!(what, %sender, "a decision failed by a defect: whose word it took in is not heard any more");
         match sender {
             Sender::Job(id) => self.refuse_job(id),
@@ -79,7 +76,7 @@ impl Books {
     }
 
     /// Asks the schedule what is next. None when that failed: once it has, it is found out without which job it would not have.
-    pub(in crate::scheduler) fn ask<T>(&mut self, what: &'static str, ask: impl Fn(&mut Schedule) -> T) -> Option<T> {
+    pub(crate) fn ask<T>(&mut self, what: &'static str, ask: impl Fn(&mut Schedule) -> T) -> Option<T> {
         let before = (self.refused.careful > 0).then(|| self.schedule.clone());
         let said = caught(|| ask(&mut self.schedule));
         if said.is_some() {
@@ -97,12 +94,12 @@ impl Books {
     }
 
     /// Whether a job was ended by a defect.
-    pub(in crate::scheduler) fn is_refused(&self, job: &str) -> bool {
+    pub fn is_refused(&self, job: &str) -> bool {
         self.refused.jobs.contains(job)
     }
 
     /// The jobs that were ended by a defect.
-    pub(in crate::scheduler) fn refused_jobs(&self) -> HashSet<String> {
+    pub fn refused_jobs(&self) -> HashSet<String> {
         self.refused.jobs.clone()
     }
 
@@ -160,7 +157,7 @@ impl Books {
 }
 
 /// None when it panicked, which is reported where it happened.
-pub(in crate::scheduler) fn caught<T>(decision: impl FnOnce() -> T) -> Option<T> {
+pub fn caught<T>(decision: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(decision)).ok()
 }
 
@@ -172,10 +169,10 @@ fn remember(all: &mut HashSet<String>, id: &str) {
 }
 
 #[cfg(test)]
-pub(in crate::scheduler) use failpoints::{fail_at, failpoint};
+pub(crate) use failpoints::{fail_at, failpoint};
 
 #[cfg(not(test))]
-pub(in crate::scheduler) fn failpoint(_: fmt::Arguments<'_>) {}
+pub(crate) fn failpoint(_: fmt::Arguments<'_>) {}
 
 #[cfg(test)]
 mod failpoints {
@@ -187,12 +184,12 @@ mod failpoints {
     }
 
     /// Decisions of this thread panic where they come to a point of this name.
-    pub(in crate::scheduler) fn fail_at(name: Option<&str>) {
+    pub(crate) fn fail_at(name: Option<&str>) {
         POINT.with(|point| *point.borrow_mut() = name.map(ToString::to_string));
     }
 
     /// A place in the middle of a decision.
-    pub(in crate::scheduler) fn failpoint(name: fmt::Arguments<'_>) {
+    pub(crate) fn failpoint(name: fmt::Arguments<'_>) {
         let fails = POINT.with(|point| point.borrow().as_ref().is_some_and(|point| *point == name.to_string()));
         assert!(!fails, "the failpoint {name}");
     }

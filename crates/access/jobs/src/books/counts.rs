@@ -12,7 +12,7 @@ impl Books {
     }
 
     /// What there is to do, and what was done since the start.
-    pub(in crate::scheduler) fn counts(&self) -> SchedulerNumbers {
+    pub fn counts(&self) -> SchedulerNumbers {
         let tasks = self.over.tasks.so_far;
         let running = self.jobs.values().flat_map(|job| job.running.values());
         // Each in a slot.
@@ -46,9 +46,9 @@ mod tests {
 
     use super::super::Ended;
     use super::*;
-    use crate::scheduler::RUN_AGAIN;
-    use crate::scheduler::job::Cut;
-    use crate::travel::Ticket;
+    use crate::attempts::RUN_AGAIN;
+    use crate::job::Cut;
+    use crate::ticket::Ticket;
 
     const EXECUTOR: &str = "0000000000000007-0000000000000001";
 

@@ -8,14 +8,14 @@ use forebay_protocol::JobState;
 use forebay_scheduling::{BlockRange, JobId, Pace, TaskId, TaskInput};
 use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
 
-use crate::travel::Ticket;
+use crate::ticket::Ticket;
 
 /// The one task of a stage that brings its input together.
-pub(super) const WHOLE: u32 = u32::MAX;
+pub(crate) const WHOLE: u32 = u32::MAX;
 
 /// Which partitions of a stage are one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub enum Cut {
     /// All that wait: the stage brings its input together.
     Whole,
     /// Each one.
@@ -26,7 +26,7 @@ pub(super) enum Cut {
 
 impl Cut {
     /// The tasks of these partitions, in the order in which they come.
-    pub(super) fn tasks(&self, partitions: &[usize]) -> Vec<u32> {
+    pub(crate) fn tasks(&self, partitions: &[usize]) -> Vec<u32> {
         let mut tasks: Vec<u32> = partitions.iter().map(|partition| self.task(*partition)).collect();
         if !matches!(self, Self::Each) {
             let mut seen = HashSet::new();
@@ -36,7 +36,7 @@ impl Cut {
     }
 
     /// The partitions of a task in their order, some of which may not wait any more; none for all that wait.
-    pub(super) fn partitions(&self, task: u32) -> Option<Vec<usize>> {
+    pub(crate) fn partitions(&self, task: u32) -> Option<Vec<usize>> {
         match self {
             Self::Runs(firsts) => Some((0..firsts.len()).filter(|partition| firsts[*partition] == task).collect()),
             Self::Whole | Self::Each => (task != WHOLE).then(|| vec![task as usize]),
@@ -53,96 +53,97 @@ impl Cut {
 }
 
 /// What each partition of a stage reads.
-pub(super) type Inputs = Arc<Vec<Vec<TaskInput>>>;
+pub type Inputs = Arc<Vec<Vec<TaskInput>>>;
 
-/// A job of Ballista's.
-pub(super) struct Job {
-    pub(super) number: JobId,
-    pub(super) ticket: Arc<Ticket>,
-    pub(super) began: Instant,
+/// A job of the engine's.
+pub struct Job {
+    pub(crate) number: JobId,
+    /// What its tasks know of it.
+    pub ticket: Arc<Ticket>,
+    pub(crate) began: Instant,
     /// The same by the clock of the day, in milliseconds since 1970.
-    pub(super) began_ms: u64,
-    pub(super) stages: HashMap<usize, Stage>,
-    /// By stage and Ballista's number of the task.
-    pub(super) running: HashMap<(usize, usize), Running>,
+    pub(crate) began_ms: u64,
+    pub(crate) stages: HashMap<usize, Stage>,
+    /// By stage and the engine's number of the task.
+    pub(crate) running: HashMap<(usize, usize), Running>,
     /// Tasks that have, or had, a copy, and those that were given up for lost, of which not each word counts: by stage, its attempt and
-    /// Ballista's number. None gets another copy.
-    pub(super) copied: HashSet<(usize, usize, usize)>,
+    /// the engine's number. None gets another copy.
+    pub(crate) copied: HashSet<(usize, usize, usize)>,
     /// What its tasks read, by segment.
-    pub(super) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
+    pub(crate) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
     /// Where it reads.
-    pub(super) mounts: BTreeSet<MountId>,
-    pub(super) sums: Sums,
+    pub(crate) mounts: BTreeSet<MountId>,
+    pub(crate) sums: Sums,
     /// Of its result.
-    pub(super) rows: Option<u64>,
+    pub(crate) rows: Option<u64>,
 }
 
 /// What a job has come to.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sums {
-    pub(super) tasks: u64,
-    pub(super) tasks_done: u64,
-    pub(super) tasks_local: u64,
-    pub(super) tasks_with_input: u64,
-    pub(super) tasks_again: u64,
-    pub(super) tasks_copied: u64,
-    pub(super) bytes: u64,
-    pub(super) bytes_done: u64,
-    pub(super) bytes_passed: u64,
+pub(crate) struct Sums {
+    pub(crate) tasks: u64,
+    pub(crate) tasks_done: u64,
+    pub(crate) tasks_local: u64,
+    pub(crate) tasks_with_input: u64,
+    pub(crate) tasks_again: u64,
+    pub(crate) tasks_copied: u64,
+    pub(crate) bytes: u64,
+    pub(crate) bytes_done: u64,
+    pub(crate) bytes_passed: u64,
 }
 
-pub(super) struct Stage {
-    pub(super) attempt: usize,
-    pub(super) cut: Cut,
-    pub(super) kind: String,
+pub(crate) struct Stage {
+    pub(crate) attempt: usize,
+    pub(crate) cut: Cut,
+    pub(crate) kind: String,
     /// What each partition reads; none while it is being found out.
-    pub(super) inputs: Option<Inputs>,
+    pub(crate) inputs: Option<Inputs>,
     /// Tasks that the schedule was given and that are not done.
-    pub(super) offered: HashSet<u32>,
+    pub(crate) offered: HashSet<u32>,
     /// Tasks that were counted.
-    pub(super) counted: HashSet<u32>,
+    pub(crate) counted: HashSet<u32>,
     /// How long those took that are done.
-    pub(super) pace: Pace,
+    pub(crate) pace: Pace,
     /// A task of it may run twice at the same time: it writes nothing that others find by themselves.
-    pub(super) may_be_copied: bool,
+    pub(crate) may_be_copied: bool,
 }
 
 /// A task on an executor.
-pub(super) struct Running {
+pub(crate) struct Running {
     /// Of its stage, which numbers its tasks anew with each.
-    pub(super) attempt: usize,
-    pub(super) task: u32,
-    pub(super) bytes: u64,
-    pub(super) local_bytes: u64,
+    pub(crate) attempt: usize,
+    pub(crate) task: u32,
+    pub(crate) bytes: u64,
+    pub(crate) local_bytes: u64,
     /// What it reads that nobody had: it is there when the task is done.
-    pub(super) reads: Vec<BlockRange>,
-    pub(super) worker: WorkerId,
-    pub(super) executor: String,
-    pub(super) began: Instant,
+    pub(crate) reads: Vec<BlockRange>,
+    pub(crate) worker: WorkerId,
+    pub(crate) executor: String,
+    pub(crate) began: Instant,
     /// The same once more, on another executor, since this one is late.
-    pub(super) copy: Option<Copied>,
+    pub(crate) copy: Option<Copied>,
 }
 
 /// The copy of a task that runs.
-pub(super) struct Copied {
-    pub(super) worker: WorkerId,
-    pub(super) executor: String,
-    pub(super) began: Instant,
+pub(crate) struct Copied {
+    pub(crate) worker: WorkerId,
+    pub(crate) executor: String,
+    pub(crate) began: Instant,
 }
 
 impl Running {
     /// Whether an executor runs it, or its copy.
-    pub(super) fn is_on(&self, executor: &str) -> bool {
+    pub(crate) fn is_on(&self, executor: &str) -> bool {
         self.executor == executor || self.copy_is_on(executor)
     }
 
-    pub(super) fn copy_is_on(&self, executor: &str) -> bool {
+    pub(crate) fn copy_is_on(&self, executor: &str) -> bool {
         self.copy.as_ref().is_some_and(|copy| copy.executor == executor)
     }
 }
 
 impl Job {
-    pub(super) fn new(number: JobId, ticket: Arc<Ticket>) -> Self {
+    pub(crate) fn new(number: JobId, ticket: Arc<Ticket>) -> Self {
         Self {
             number,
             ticket,
@@ -159,7 +160,7 @@ impl Job {
     }
 
     /// As people see it.
-    pub(super) fn shown(&self, id: &str, state: &str, error: String) -> JobState {
+    pub(crate) fn shown(&self, id: &str, state: &str, error: String) -> JobState {
         JobState {
             id: id.to_string(),
             operation: self.ticket.operation.0,
@@ -183,12 +184,12 @@ impl Job {
     }
 }
 
-pub(super) fn task_id(stage: usize, task: u32) -> TaskId {
+pub(crate) fn task_id(stage: usize, task: u32) -> TaskId {
     assert!(u32::try_from(stage).is_ok(), "stage {stage} has its place in a task's number");
     TaskId((stage as u64) << 32 | u64::from(task))
 }
 
-pub(super) fn split(task: TaskId) -> (usize, u32) {
+pub(crate) fn split(task: TaskId) -> (usize, u32) {
     ((task.0 >> 32) as usize, task.0 as u32)
 }
 

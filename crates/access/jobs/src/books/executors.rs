@@ -3,74 +3,37 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ballista_core::serde::protobuf::failed_task::FailedReason;
-use ballista_core::serde::protobuf::{FailedTask, ResultLost, TaskStatus, task_status};
 use forebay_types::WorkerId;
 
 use super::Books;
 use super::deciding::failpoint;
-use crate::executor::worker_of;
+use crate::ticket::worker_of;
+use crate::word::TaskName;
 
 /// An executor that asked for tasks.
-pub(in crate::scheduler) struct ExecutorEntry {
-    pub(in crate::scheduler) worker: WorkerId,
-    pub(in crate::scheduler) slots: u32,
+pub struct ExecutorEntry {
+    /// The one beside it.
+    pub worker: WorkerId,
+    pub(crate) slots: u32,
     seen: Instant,
     /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
     room: Option<u64>,
     /// Tasks that it should have and did not seem to when it last asked.
     unheard: HashSet<TaskName>,
-    /// What it told when it last asked, until it is looked whether Ballista has taken it in.
+    /// What it told when it last asked, until it is looked whether the engine has taken it in.
     told: Vec<TaskName>,
 }
 
-/// A task by Ballista's names, which its copy has too.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::scheduler) struct TaskName {
-    pub(in crate::scheduler) job: String,
-    pub(in crate::scheduler) stage: usize,
-    pub(in crate::scheduler) attempt: usize,
-    pub(in crate::scheduler) task: usize,
-}
-
-impl TaskName {
-    pub(in crate::scheduler) fn of(status: &TaskStatus) -> Self {
-        let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
-        Self { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
-    }
-
-    /// That nobody runs it any more, as Ballista is told: it waits again.
-    pub(in crate::scheduler) fn lost(&self) -> TaskStatus {
-        self.status(task_status::Status::Failed(FailedTask {
-            error: "it was lost with its executor, or with a connection".to_string(),
-            retryable: true,
-            count_to_failures: false,
-            failed_reason: Some(FailedReason::ResultLost(ResultLost {})),
-        }))
-    }
-
-    /// What Ballista is told of it.
-    pub(in crate::scheduler) fn status(&self, status: task_status::Status) -> TaskStatus {
-        TaskStatus {
-            task_id: self.task as u32,
-            job_id: self.job.clone(),
-            stage_id: self.stage as u32,
-            stage_attempt_num: self.attempt as u32,
-            status: Some(status),
-            ..TaskStatus::default()
-        }
-    }
-}
-
 impl ExecutorEntry {
-    pub(in crate::scheduler) fn has_worker(&self) -> bool {
+    /// Whether the worker beside it takes transfers.
+    pub fn has_worker(&self) -> bool {
         self.room.is_some()
     }
 }
 
 impl Books {
     /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
-    pub(in crate::scheduler) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
+    pub fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
         let seen = forebay_runtime::now();
         if let Some(entry) = self.executors.get_mut(id) {
@@ -86,7 +49,7 @@ impl Books {
     }
 
     /// Forgets executors that were silent for so long, and gives their ids.
-    pub(in crate::scheduler) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
+    pub fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
         for (id, entry) in &gone {
             tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
@@ -108,7 +71,7 @@ impl Books {
 
     /// The tasks that an executor should have that asks, and has nothing to do when `is_idle`: what it was told or has told of them was
     /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
-    pub(in crate::scheduler) fn lost_tasks(&mut self, id: &str, is_idle: bool) -> Vec<TaskName> {
+    pub(crate) fn lost_tasks(&mut self, id: &str, is_idle: bool) -> Vec<TaskName> {
         let mut unheard = HashSet::new();
         for (name, job) in self.jobs.iter().filter(|_| is_idle) {
             let on_it = job.running.iter().filter(|(_, running)| running.is_on(id));
@@ -127,26 +90,26 @@ impl Books {
         lost
     }
 
-    /// An executor has told Ballista of these tasks.
-    pub(in crate::scheduler) fn told(&mut self, id: &str, told: Vec<TaskName>) {
+    /// An executor has told the engine of these tasks.
+    pub fn told(&mut self, id: &str, told: Vec<TaskName>) {
         if let Some(entry) = self.executors.get_mut(id) {
             entry.told = told;
         }
     }
 
     /// Whether an executor has no task, as far as is known here.
-    pub(in crate::scheduler) fn rests(&self, id: &str) -> bool {
+    pub fn rests(&self, id: &str) -> bool {
         self.jobs.values().all(|job| job.running.values().all(|running| !running.is_on(id)))
     }
 
     /// Workers beside executors, while there are jobs.
-    pub(in crate::scheduler) fn workers_at_work(&self) -> HashSet<WorkerId> {
+    pub(crate) fn workers_at_work(&self) -> HashSet<WorkerId> {
         let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
         beside.map(|entry| entry.worker).collect()
     }
 
     /// What an executor told since this was asked last.
-    pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<TaskName> {
+    pub fn take_told(&mut self, id: &str) -> Vec<TaskName> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()
     }
 }
@@ -160,9 +123,9 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::scheduler::books::Ended;
-    use crate::scheduler::job::Cut;
-    use crate::travel::Ticket;
+    use crate::books::Ended;
+    use crate::job::Cut;
+    use crate::ticket::Ticket;
 
     const BESIDE: &str = "0000000000000007-0000000000000001";
     const BESIDE_TOO: &str = "0000000000000007-0000000000000002";
@@ -176,9 +139,13 @@ mod tests {
         books
     }
 
-    fn give(books: &mut Books, executor: &str, ballista_task: usize) {
+    fn name(attempt: usize, task: usize) -> TaskName {
+        TaskName { job: "j".to_string(), stage: 1, attempt, task }
+    }
+
+    fn give(books: &mut Books, executor: &str, number: usize) {
         let chosen = books.choose(executor).expect("a task waits");
-        books.began(&chosen, 0, ballista_task);
+        books.began(&chosen, 0, number);
     }
 
     #[test]
@@ -186,16 +153,15 @@ mod tests {
         let mut books = books();
         give(&mut books, BESIDE, 0);
         assert!(!books.rests(BESIDE) && books.rests(BESIDE_TOO));
-        assert!(books.runs("j", 1, 0, 0) && !books.runs("j", 1, 1, 0) && !books.runs("j", 1, 0, 1));
+        assert!(books.runs(&name(0, 0)) && !books.runs(&name(1, 0)) && !books.runs(&name(0, 1)));
         assert!(books.lost_tasks(BESIDE, false).is_empty(), "busy");
         assert!(books.lost_tasks(BESIDE, true).is_empty(), "word of it may be on its way");
         assert!(books.lost_tasks(BESIDE, false).is_empty());
         assert!(books.lost_tasks(BESIDE, true).is_empty());
-        let lost = TaskName { job: "j".to_string(), stage: 1, attempt: 0, task: 0 };
-        assert_eq!(books.lost_tasks(BESIDE, true), [lost]);
+        assert_eq!(books.lost_tasks(BESIDE, true), [name(0, 0)]);
         let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
         books.ended(&ended);
-        assert!(books.rests(BESIDE) && books.lost_tasks(BESIDE, true).is_empty() && !books.runs("j", 1, 0, 0));
+        assert!(books.rests(BESIDE) && books.lost_tasks(BESIDE, true).is_empty() && !books.runs(&name(0, 0)));
     }
 
     #[test]
@@ -237,7 +203,7 @@ mod tests {
         // The first one is lost, and what waits of it is cut in another way in the next attempt.
         books.stage_begins("j", 1, 1, Cut::Runs(Arc::from([0, 0, 2, 2])), String::new(), Some(Arc::default()));
         books.waiting("j", 1, &[1, 2]);
-        assert_eq!(given(&mut books), [Some(vec![0, 1]), Some(vec![2, 3])], "Ballista's books say which of them wait");
+        assert_eq!(given(&mut books), [Some(vec![0, 1]), Some(vec![2, 3])], "the engine's books say which of them wait");
     }
 
     #[test]
@@ -271,10 +237,10 @@ mod tests {
         let chosen = books.choose(BESIDE).expect("a task waits");
         books.began(&chosen, 1, 0);
         each(&mut books, 1);
-        assert!(books.runs("j", 1, 1, 0));
+        assert!(books.runs(&name(1, 0)));
         let waits: Vec<usize> = (0..4).filter(|partition| chosen.partitions != Some(vec![*partition])).collect();
         books.offer("j", 1, &[0, 1, 2, 3]);
-        assert!(books.runs("j", 1, 1, 0), "who may wait no more is not taken for one that does");
+        assert!(books.runs(&name(1, 0)), "who may wait no more is not taken for one that does");
         books.waiting("j", 1, &waits);
         for number in 1..4 {
             let chosen = books.choose(BESIDE).expect("three more wait, and have slots");

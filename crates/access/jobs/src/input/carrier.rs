@@ -12,8 +12,7 @@ use forebay_types::{Mount, MountId, ObjectVersion, OperationId, SegmentId, Stand
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use crate::scheduler::Books;
-use crate::scheduler::books::deciding::Sender;
+use crate::books::{Books, Sender};
 
 /// Bytes of one message to a worker: how fine what arrives is told.
 const MESSAGE_BYTES: u64 = 8 << 20;
@@ -21,7 +20,7 @@ const MESSAGE_BYTES: u64 = 8 << 20;
 const REST: Duration = Duration::from_millis(500);
 
 /// Carries transfers out.
-pub(crate) struct Carrier {
+pub struct Carrier {
     books: Arc<Mutex<Books>>,
     client: Client,
     /// Transfers ahead of tasks are carried out; off: tasks fetch as they read.
@@ -55,13 +54,14 @@ struct Message {
 }
 
 impl Carrier {
-    pub(in crate::scheduler) fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
+    /// Carries nothing out yet; never, unless `ahead`.
+    pub fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
         let (under_way, holding, next, tasks) = (Arc::default(), Arc::default(), Default::default(), Mutex::default());
         Arc::new(Self { books, client, ahead, under_way, holding, next, tasks })
     }
 
     /// Starts what the schedule wants brought now.
-    pub(in crate::scheduler) fn go(self: &Arc<Self>) {
+    pub fn go(self: &Arc<Self>) {
         if !self.ahead {
             return;
         }
@@ -88,7 +88,7 @@ impl Carrier {
     }
 
     /// Starts these transfers.
-    pub(in crate::scheduler) fn bring(self: &Arc<Self>, transfers: &[Transfer]) {
+    pub fn bring(self: &Arc<Self>, transfers: &[Transfer]) {
         if !self.ahead || transfers.is_empty() {
             return;
         }
@@ -135,7 +135,7 @@ impl Carrier {
 
     /// Tells workers what they need hold no longer: what was brought for jobs that are over and no other one reads, and what is where no
     /// executor is any more. The tasks of one that is lost read elsewhere. Who can't be told now is told the next time.
-    pub(in crate::scheduler) fn let_go(&self) {
+    pub fn let_go(&self) {
         let over = self.held_for_nothing();
         if over.is_empty() {
             return;
@@ -217,7 +217,7 @@ impl Carrier {
     }
 
     /// What is under way, the oldest first.
-    pub(in crate::scheduler) fn shown(&self) -> Vec<TransferState> {
+    pub fn shown(&self) -> Vec<TransferState> {
         let view = self.client.view();
         let mut shown: Vec<(u64, TransferState)> = Vec::new();
         for (number, of) in self.under_way.lock().iter() {
@@ -239,8 +239,8 @@ mod tests {
     use forebay_types::{ForebayPath, PageRun};
 
     use super::*;
-    use crate::scheduler::job::Cut;
-    use crate::travel::Ticket;
+    use crate::job::Cut;
+    use crate::ticket::Ticket;
 
     const MIB: u64 = 1 << 20;
 

@@ -5,28 +5,28 @@ use std::time::Instant;
 
 use forebay_protocol::TaskState;
 
-use super::job::{Job, Running, WHOLE};
+use crate::job::{Job, Running, WHOLE};
 
 /// Tasks that are over and still shown.
 const OVER_MAX: usize = 1_000;
 
 /// Tasks that are over, the oldest first.
 #[derive(Default)]
-pub(super) struct TasksOver {
+pub(crate) struct TasksOver {
     tasks: VecDeque<Over>,
     /// All that there were, those counted in that are not shown any more.
-    pub(super) so_far: TasksSoFar,
+    pub(crate) so_far: TasksSoFar,
 }
 
 /// Tasks that are over, all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TasksSoFar {
-    pub(super) done: u64,
-    pub(super) failed: u64,
+pub(crate) struct TasksSoFar {
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
     /// Bytes of files that those read which are done.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Of these, what was beside them when they were sent there.
-    pub(super) bytes_local: u64,
+    pub(crate) bytes_local: u64,
 }
 
 struct Over {
@@ -39,7 +39,7 @@ struct Over {
 
 impl TasksOver {
     /// A task has ended.
-    pub(super) fn note(&mut self, job: &str, stage: usize, of: Running, done: bool) {
+    pub(crate) fn note(&mut self, job: &str, stage: usize, of: Running, done: bool) {
         match done {
             true => {
                 self.so_far.done += 1;
@@ -58,7 +58,7 @@ impl TasksOver {
     }
 
     /// These and then those that run, as people see them.
-    pub(super) fn shown<'a>(&'a self, running: impl Iterator<Item = (&'a String, &'a Job)>) -> Vec<TaskState> {
+    pub(crate) fn shown<'a>(&'a self, running: impl Iterator<Item = (&'a String, &'a Job)>) -> Vec<TaskState> {
         let over = self.tasks.iter().map(|over| {
             let state = if over.done { "done" } else { "failed" };
             let took = over.ended.duration_since(over.of.began).as_secs_f64();

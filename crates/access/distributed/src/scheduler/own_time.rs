@@ -14,7 +14,7 @@ const LEAST: Duration = Duration::from_millis(1);
 
 /// A task's run, but for what it waited for: how fast slow storage has fed it says nothing of what it needs. Its partitions run beside
 /// each other, so that the sum may be more than the run; one whose operators say nothing counts as computing all the time.
-pub(in crate::scheduler) fn computed_for(status: &TaskStatus) -> Duration {
+pub(super) fn computed_for(status: &TaskStatus) -> Duration {
     let ran = Duration::from_millis(status.end_exec_time.saturating_sub(status.start_exec_time));
     let computed = status.metrics.iter().fold(0_u64, |sum, operator| sum.saturating_add(nanos(operator)));
     if computed == 0 { ran } else { ran.min(Duration::from_nanos(computed).max(LEAST)) }
@@ -37,19 +37,11 @@ fn nanos(operator: &OperatorMetricsSet) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use ballista_core::serde::protobuf::{NamedTime, OperatorMetric};
-    use forebay_scheduling::{BlockRange, ScheduleSettings, TaskInput};
-    use forebay_types::{MountId, OperationId, PageRun, SegmentId};
 
-    use super::super::{Books, Ended};
     use super::*;
-    use crate::scheduler::job::Cut;
-    use crate::travel::Ticket;
 
     const MS: u64 = 1_000_000;
-    const EXECUTOR: &str = "0000000000000007-0000000000000001";
 
     fn time(name: &str, ms: u64) -> Metric {
         Metric::Time(NamedTime { name: name.to_string(), value: ms * MS })
@@ -79,31 +71,5 @@ mod tests {
         assert_eq!(told(vec![vec![Metric::ElapseTime(u64::MAX), Metric::ElapseTime(1)], vec![Metric::ElapseTime(1)]]), 1_000);
         assert_eq!((told(Vec::new()), told(vec![Vec::new()])), (1_000, 1_000));
         assert_eq!(told(vec![vec![Metric::ElapseTime(7)]]), 1, "no rate goes to what nothing ever reads");
-    }
-
-    /// What a task of an unknown kind is taken to read in a second.
-    fn input(segment: u128) -> TaskInput {
-        let range = BlockRange { segment: SegmentId(segment), pages: PageRun::new(0, 16_384) };
-        TaskInput { range, storage: MountId(1), holders: Vec::new(), routed: Vec::new() }
-    }
-
-    #[test]
-    fn what_is_brought_ahead_of_a_job_went_by_a_rate_from_before_its_first_task() {
-        let settings = ScheduleSettings { look_ahead_secs: 1.0, in_flight_bytes: 4 << 30, ..ScheduleSettings::default() };
-        let mut books = Books::new(settings);
-        books.executor_asks(EXECUTOR, 1, Some(8 << 30));
-        books.job_seen("j", || Ticket::silent(OperationId(1)));
-        let inputs = (1..=9).map(|segment| vec![input(segment)]).collect();
-        books.stage_begins("j", 1, 0, Cut::Each, "kind".to_string(), Some(Arc::new(inputs)));
-        books.waiting("j", 1, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
-        let first = books.schedule.transfers();
-        assert!((1..=2).contains(&first.len()), "{first:?}");
-        first.iter().for_each(|transfer| books.schedule.arrived(transfer.range, transfer.to));
-        let chosen = books.choose(EXECUTOR).expect("a task whose input is there");
-        books.began(&chosen, 0, 0);
-        let took = Duration::from_millis(100);
-        books.ended(&Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took, bytes_passed: 0 });
-        let then = books.schedule.transfers();
-        assert!(then.len() > 4, "it reads ten times as fast: {then:?}");
     }
 }

@@ -5,17 +5,17 @@
 
 use std::mem;
 
-use ballista_core::serde::protobuf::{TaskStatus, task_status};
 use forebay_scheduling::{CopyRules, Runs, late};
 
-use super::{Books, TaskName};
-use crate::scheduler::job::{Copied, Running, task_id};
+use super::Books;
+use crate::job::{Copied, Running, task_id};
+use crate::word::{Said, TaskName, Word};
 
 /// What is kept of copies.
 #[derive(Default)]
-pub(in crate::scheduler) struct Copies {
+pub struct Copies {
     /// None where tasks get no copies.
-    pub(in crate::scheduler) rules: Option<CopyRules>,
+    pub rules: Option<CopyRules>,
     /// Tasks that get one when somebody has nothing else to do, the latest first.
     late: Vec<TaskName>,
     /// Runs that nobody waits for any more, with their executors.
@@ -37,14 +37,14 @@ impl Copies {
 
 impl Books {
     /// A task of a stage may run twice at the same time.
-    pub(in crate::scheduler) fn may_be_copied(&mut self, job: &str, stage: usize) {
+    pub fn may_be_copied(&mut self, job: &str, stage: usize) {
         if let Some(stage) = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.may_be_copied = true;
         }
     }
 
     /// Finds out which tasks are late.
-    pub(in crate::scheduler) fn look_for_late(&mut self) {
+    pub fn look_for_late(&mut self) {
         let Some(rules) = self.copies.rules else { return };
         let running =
             || self.jobs.iter().flat_map(|(id, job)| job.running.iter().map(move |(key, running)| (id, job, key, running)));
@@ -63,7 +63,7 @@ impl Books {
     }
 
     /// The late task that an executor with nothing else to do gets a copy of; none for who has one of them himself.
-    pub(in crate::scheduler) fn choose_late(&mut self, executor: &str) -> Option<TaskName> {
+    pub fn choose_late(&mut self, executor: &str) -> Option<TaskName> {
         let first_run = |name: &TaskName| {
             let job = self.jobs.get(&name.job)?;
             let running = job.running.get(&(name.stage, name.task)).filter(|running| running.attempt == name.attempt)?;
@@ -78,7 +78,7 @@ impl Books {
     }
 
     /// A copy of a task begins. Whether it does: the task may be over.
-    pub(in crate::scheduler) fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
+    pub fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
         let Some(worker) = self.executors.get(executor).map(|entry| entry.worker) else { return false };
         let Some(job) = self.jobs.get_mut(&name.job) else { return false };
         let Some(running) = job.running.get_mut(&(name.stage, name.task)) else { return false };
@@ -96,13 +96,13 @@ impl Books {
 
     /// Whether the word of an executor that a task has ended counts. Of a task with a copy the first that is done does, and one that failed
     /// when the other one does not run. Of a task that was given up for lost none does.
-    pub(in crate::scheduler) fn word_counts(&mut self, executor: &str, status: &TaskStatus) -> bool {
-        let is_done = match &status.status {
-            Some(task_status::Status::Successful(_)) => true,
-            Some(task_status::Status::Failed(_)) => false,
-            _ => return true,
+    pub(crate) fn word_counts(&mut self, executor: &str, word: &Word) -> bool {
+        let is_done = match &word.said {
+            Said::Goes => return true,
+            Said::Done(_) => true,
+            Said::LostInput | Said::BrokenOff | Said::Failed => false,
         };
-        let name = TaskName::of(status);
+        let name = word.name.clone();
         let (stage, attempt, task) = (name.stage, name.attempt, name.task);
         let Some(job) = self.jobs.get_mut(&name.job) else { return true };
         if !job.copied.contains(&(stage, attempt, task)) {
@@ -136,7 +136,7 @@ impl Books {
     }
 
     /// An executor has lost a task that it should run. Whether nobody runs it now.
-    pub(in crate::scheduler) fn run_is_lost(&mut self, name: &TaskName, executor: &str) -> bool {
+    pub(crate) fn run_is_lost(&mut self, name: &TaskName, executor: &str) -> bool {
         let running = self.jobs.get_mut(&name.job).and_then(|job| job.running.get_mut(&(name.stage, name.task)));
         let Some(running) = running.filter(|running| running.attempt == name.attempt) else { return false };
         if running.copy_is_on(executor) {
@@ -154,7 +154,7 @@ impl Books {
     }
 
     /// An executor is lost. What it ran of a job twice goes on elsewhere.
-    pub(in crate::scheduler) fn copies_go_on(&mut self, job: &str, executor: &str) {
+    pub fn copies_go_on(&mut self, job: &str, executor: &str) {
         let Some(known) = self.jobs.get(job) else { return };
         let on_it = known.running.iter().filter(|(_, running)| running.copy.is_some() && running.is_on(executor));
         let on_it = on_it.map(|((stage, task), running)| (*stage, running.attempt, *task));
@@ -182,7 +182,7 @@ impl Books {
     }
 
     /// Who runs the tasks of a job that had copies, for Ballista to know: it must give these anew when that one is lost, and nobody else.
-    pub(in crate::scheduler) fn moved(&self, job: &str) -> Vec<(TaskName, String)> {
+    pub fn moved(&self, job: &str) -> Vec<(TaskName, String)> {
         let Some(known) = self.jobs.get(job) else { return Vec::new() };
         let of = |(stage, attempt, task): &(usize, usize, usize)| {
             let running = known.running.get(&(*stage, *task)).filter(|running| running.attempt == *attempt)?;
@@ -193,7 +193,7 @@ impl Books {
     }
 
     /// Runs that are to be ended, each once.
-    pub(in crate::scheduler) fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
+    pub fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
         mem::take(&mut self.copies.unwanted)
     }
 }
@@ -203,14 +203,13 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use ballista_core::serde::protobuf::{FailedTask, SuccessfulTask};
     use forebay_scheduling::ScheduleSettings;
     use forebay_types::OperationId;
 
     use super::*;
-    use crate::scheduler::gate::{lost, sift};
-    use crate::scheduler::job::Cut;
-    use crate::travel::Ticket;
+    use crate::job::Cut;
+    use crate::ticket::Ticket;
+    use crate::word::{Done, Heard};
 
     const FIRST: &str = "0000000000000007-0000000000000001";
     const SECOND: &str = "0000000000000008-0000000000000002";
@@ -219,12 +218,12 @@ mod tests {
         TaskName { job: "j".to_string(), stage: 1, attempt: 0, task }
     }
 
-    fn done(task: usize) -> TaskStatus {
-        name(task).status(task_status::Status::Successful(SuccessfulTask::default()))
+    fn done(task: usize) -> Word {
+        Word { name: name(task), took: Duration::ZERO, said: Said::Done(Done::default()) }
     }
 
-    fn failed(task: usize) -> TaskStatus {
-        name(task).status(task_status::Status::Failed(FailedTask::default()))
+    fn failed(task: usize) -> Word {
+        Word { said: Said::Failed, ..done(task) }
     }
 
     /// Four tasks of a stage: the first two are done, and the others run where the first two did.
@@ -241,7 +240,7 @@ mod tests {
             books.began(&chosen, 0, task);
         }
         for task in 0..2 {
-            assert_eq!(sift(&mut books, FIRST, done(task)), Some(done(task)));
+            assert_eq!(books.hears(FIRST, &done(task)), Some(Heard::AsSaid));
         }
         books
     }
@@ -301,15 +300,15 @@ mod tests {
     #[test]
     fn the_first_that_is_done_counts_and_the_other_one_is_ended() {
         let mut copy_first = copied();
-        assert_eq!(sift(&mut copy_first, SECOND, done(2)), Some(done(2)));
-        assert_eq!(sift(&mut copy_first, FIRST, done(2)), None, "its rows are there already");
-        assert_eq!(sift(&mut copy_first, FIRST, failed(2)), None, "it was ended");
+        assert_eq!(copy_first.hears(SECOND, &done(2)), Some(Heard::AsSaid));
+        assert_eq!(copy_first.hears(FIRST, &done(2)), None, "its rows are there already");
+        assert_eq!(copy_first.hears(FIRST, &failed(2)), None, "it was ended");
         assert_eq!(copy_first.take_unwanted(), [(name(2), FIRST.to_string())]);
         assert!(copy_first.take_unwanted().is_empty());
         assert_eq!(copy_first.counts().tasks_copied_first, 1);
         let mut run_first = copied();
-        assert_eq!(sift(&mut run_first, FIRST, done(2)), Some(done(2)));
-        assert_eq!(sift(&mut run_first, SECOND, done(2)), None);
+        assert_eq!(run_first.hears(FIRST, &done(2)), Some(Heard::AsSaid));
+        assert_eq!(run_first.hears(SECOND, &done(2)), None);
         assert_eq!(run_first.take_unwanted(), [(name(2), SECOND.to_string())]);
         for books in [copy_first, run_first] {
             let job = &books.jobs["j"];
@@ -321,11 +320,11 @@ mod tests {
     fn one_that_fails_is_not_heard_while_the_other_one_runs() {
         for (fails, goes_on) in [(FIRST, SECOND), (SECOND, FIRST)] {
             let mut books = copied();
-            assert_eq!(sift(&mut books, fails, failed(2)), None);
-            assert_eq!(sift(&mut books, fails, done(2)), None, "it has said that it failed");
+            assert_eq!(books.hears(fails, &failed(2)), None);
+            assert_eq!(books.hears(fails, &done(2)), None, "it has said that it failed");
             assert_eq!(books.moved("j"), [(name(2), goes_on.to_string())]);
             assert!(!books.copy_begins(&name(2), fails), "there is one copy of a task, ever");
-            assert_eq!(sift(&mut books, goes_on, failed(2)), Some(failed(2)), "nobody runs it any more");
+            assert_eq!(books.hears(goes_on, &failed(2)), Some(Heard::AsSaid), "nobody runs it any more");
             assert_eq!((books.jobs["j"].sums.tasks_again, books.moved("j")), (1, Vec::new()));
         }
     }
@@ -334,31 +333,30 @@ mod tests {
     fn the_slot_of_a_run_that_failed_is_free_while_its_copy_goes_on() {
         let mut books = copied();
         assert_eq!(books.counts().tasks_running, 3, "two tasks, one of them twice");
-        assert_eq!(sift(&mut books, FIRST, failed(2)), None);
+        assert_eq!(books.hears(FIRST, &failed(2)), None);
         assert_eq!(books.counts().tasks_running, 2);
         books.stage_begins("j", 2, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 2, &[0, 1, 2, 3]);
         assert_eq!(std::iter::from_fn(|| books.choose(FIRST)).count(), 3, "one of its four slots has a task");
-        assert_eq!(sift(&mut books, SECOND, done(2)), Some(done(2)));
+        assert_eq!(books.hears(SECOND, &done(2)), Some(Heard::AsSaid));
     }
 
     #[test]
     fn a_copy_that_could_not_begin_is_not_heard_whichever_attempt_it_tells() {
         let mut books = copied();
-        let no_beginning = TaskStatus { stage_attempt_num: 1, ..failed(2) };
-        assert_eq!(sift(&mut books, SECOND, no_beginning.clone()), None, "the first run goes on");
-        assert_eq!(sift(&mut books, FIRST, done(2)), Some(done(2)));
-        assert_eq!(sift(&mut books, SECOND, no_beginning), None, "it would be made once more, and its rows count twice");
+        let no_beginning = Word { name: TaskName { attempt: 1, ..name(2) }, ..failed(2) };
+        assert_eq!(books.hears(SECOND, &no_beginning), None, "the first run goes on");
+        assert_eq!(books.hears(FIRST, &done(2)), Some(Heard::AsSaid));
+        assert_eq!(books.hears(SECOND, &no_beginning), None, "it would be made once more, and its rows count twice");
     }
 
     #[test]
     fn the_end_of_a_task_that_was_given_up_for_lost_is_not_heard() {
         let mut books = books();
-        lost(&mut books, FIRST, true);
-        let told: Vec<TaskName> = lost(&mut books, FIRST, true).iter().map(TaskName::of).collect();
-        assert_eq!(told, [name(2), name(3)]);
+        books.hears_nothing(FIRST, true);
+        assert_eq!(books.hears_nothing(FIRST, true), [name(2), name(3)]);
         for late in [done(2), failed(3)] {
-            assert_eq!(sift(&mut books, FIRST, late), None, "Ballista might hear it before it hears that it was lost");
+            assert_eq!(books.hears(FIRST, &late), None, "Ballista might hear it before it hears that it was lost");
         }
     }
 
@@ -368,22 +366,20 @@ mod tests {
             let mut books = copied();
             books.copies_go_on("j", gone);
             assert_eq!(books.moved("j"), [(name(2), goes_on.to_string())]);
-            assert_eq!(sift(&mut books, gone, done(2)), None, "it comes back");
-            assert_eq!(sift(&mut books, goes_on, done(2)), Some(done(2)));
+            assert_eq!(books.hears(gone, &done(2)), None, "it comes back");
+            assert_eq!(books.hears(goes_on, &done(2)), Some(Heard::AsSaid));
         }
     }
 
     #[test]
     fn a_word_that_is_lost_costs_its_task_only() {
         let mut books = copied();
-        assert!(lost(&mut books, FIRST, true).is_empty(), "it may be on its way");
-        let told = lost(&mut books, FIRST, true);
-        let of: Vec<TaskName> = told.iter().map(TaskName::of).collect();
-        assert_eq!(of, [name(3)], "the copy of the other one goes on");
+        assert!(books.hears_nothing(FIRST, true).is_empty(), "it may be on its way");
+        assert_eq!(books.hears_nothing(FIRST, true), [name(3)], "the copy of the other one goes on");
         assert_eq!(books.moved("j"), [(name(2), SECOND.to_string())]);
         assert_eq!((books.jobs["j"].sums.tasks_again, books.jobs["j"].running.len()), (1, 1));
         assert!(!books.attempts.runs_again("j"), "what it has done is still there");
-        assert!(lost(&mut books, FIRST, true).is_empty());
+        assert!(books.hears_nothing(FIRST, true).is_empty());
     }
 
     #[test]

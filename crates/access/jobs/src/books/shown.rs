@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use forebay_protocol::{JobState, TaskState};
 
 use super::Books;
-use crate::scheduler::job::Job;
+use crate::job::Job;
 
 impl Books {
     /// A job that is over.
-    pub(in crate::scheduler) fn over_job(&self, id: &str) -> Option<&JobState> {
+    pub fn over_job(&self, id: &str) -> Option<&JobState> {
         self.over.jobs.iter().rfind(|over| over.id == id)
     }
 
     /// A job is done with so many rows.
-    pub(in crate::scheduler) fn has_rows(&mut self, id: &str, rows: u64) {
+    pub fn has_rows(&mut self, id: &str, rows: u64) {
         if let Some(job) = self.jobs.get_mut(id) {
             job.rows = Some(rows);
         } else if let Some(over) = self.over.jobs.iter_mut().rfind(|over| over.id == id) {
@@ -23,19 +23,19 @@ impl Books {
     }
 
     /// All jobs as people see them, the oldest first.
-    pub(in crate::scheduler) fn shown(&self) -> Vec<JobState> {
+    pub fn shown(&self) -> Vec<JobState> {
         let running: BTreeMap<_, _> =
             self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
         self.over.jobs.iter().cloned().chain(running.into_values()).collect()
     }
 
     /// Tasks that are over, the last ones, and those that run.
-    pub(in crate::scheduler) fn tasks_shown(&self) -> Vec<TaskState> {
+    pub fn tasks_shown(&self) -> Vec<TaskState> {
         self.over.tasks.shown(self.jobs.iter())
     }
 
     /// The job of this id, or those of this operation, the oldest first: what runs again may have an earlier one still.
-    pub(in crate::scheduler) fn named(&self, name: &str) -> Vec<String> {
+    pub fn named(&self, name: &str) -> Vec<String> {
         let operation = u64::from_str_radix(name, 16).ok();
         let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
         let named: BTreeMap<_, _> = self.jobs.iter().filter(is_it).map(|(id, job)| (job.number, id.clone())).collect();
@@ -49,7 +49,7 @@ mod tests {
     use forebay_types::OperationId;
 
     use super::*;
-    use crate::travel::Ticket;
+    use crate::ticket::Ticket;
 
     #[test]
     fn jobs_of_an_operation_are_named_in_the_order_in_which_they_came() {

@@ -1,15 +1,11 @@
-//! Decides what Ballista hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
+//! Decides what the engine's scheduler hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use ballista_core::serde::protobuf::failed_task::FailedReason;
-use ballista_core::serde::protobuf::{ExecutionError, ResultLost, TaskStatus, task_status};
-
-use crate::broken_off::is_broken_off;
-use crate::shuffle::is_in_nodes;
+use crate::word::{Heard, Said, Word};
 
 /// Begins the error of a job that has to run again as a whole.
-pub(crate) const RUN_AGAIN: &str = "run it again: what its stages had passed on was lost";
+pub const RUN_AGAIN: &str = "run it again: what its stages had passed on was lost";
 
 /// So many attempts of a stage may lose what they read. What is lost after that is not made again by running the stage that it is
 /// from: Ballista remembers outputs that nobody has any more.
@@ -25,7 +21,7 @@ const OVER_MAX: usize = 1024;
 /// So does a job that loses an executor with outputs of a stage that is done in its files, since Ballista would roll the stages that read
 /// these back in the same way, or with results. What it has passed on in nodes is not lost with it.
 #[derive(Default)]
-pub(super) struct Attempts {
+pub struct Attempts {
     running: HashMap<String, Told>,
     /// Jobs that are over, the last ones, with the rows of their stages.
     over: VecDeque<(String, HashMap<u32, u64>)>,
@@ -34,7 +30,7 @@ pub(super) struct Attempts {
 #[derive(Default)]
 struct Told {
     /// By stage and attempt.
-    heard: HashMap<(u32, u32), Heard>,
+    heard: HashMap<(u32, u32), Came>,
     /// Which executor has done a task of which stage, and whether it has outputs of that in files.
     done_by: HashMap<(String, u32), bool>,
     /// Of how many operators the first task of a stage told what they took.
@@ -48,7 +44,7 @@ struct Told {
 
 /// What a job loses with an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missed {
+pub enum Missed {
     /// Outputs that others read: it has to run again as a whole.
     PassedOn,
     /// Outputs of stages that still pass on, and what runs: that is given to others.
@@ -57,57 +53,46 @@ pub(super) enum Missed {
     Running,
 }
 
+/// What came first of an attempt.
 #[derive(Clone, Copy, PartialEq)]
-enum Heard {
+enum Came {
     Done,
     Lost,
 }
 
 impl Attempts {
-    /// What Ballista is to hear of what an executor said.
-    pub(super) fn sift(&mut self, executor: &str, mut status: TaskStatus) -> Option<TaskStatus> {
+    /// What the engine's scheduler is to hear of what an executor said.
+    pub(crate) fn sift(&mut self, executor: &str, word: &Word) -> Option<Heard> {
         let Told { heard: attempts, done_by, operators, rows, broken_off, .. } =
-            self.running.entry(status.job_id.clone()).or_default();
-        let attempt = (status.stage_id, status.stage_attempt_num);
-        match &status.status {
-            Some(task_status::Status::Successful(task)) => {
-                let in_files = task.partitions.iter().any(|place| !is_in_nodes(place.file_id));
-                let told: u64 = task.partitions.iter().map(|place| place.num_rows).sum();
+            self.running.entry(word.name.job.clone()).or_default();
+        let attempt = (word.name.stage as u32, word.name.attempt as u32);
+        match &word.said {
+            Said::Done(done) => {
                 // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that
                 // runs for ever. A part of a union that a task does not read has metrics, where it had none.
-                if !status.metrics.is_empty()
-                    && *operators.entry(attempt.0).or_insert(status.metrics.len()) != status.metrics.len()
-                {
-                    status.metrics.clear();
+                let is_another = done.operators > 0 && *operators.entry(attempt.0).or_insert(done.operators) != done.operators;
+                if *attempts.entry(attempt).or_insert(Came::Done) == Came::Lost {
+                    return None;
                 }
-                let heard = *attempts.entry(attempt).or_insert(Heard::Done);
-                if heard == Heard::Done {
-                    *done_by.entry((executor.to_string(), status.stage_id)).or_default() |= in_files;
-                    *rows.entry(status.stage_id).or_default() += told;
-                }
-                (heard == Heard::Done).then_some(status)
+                *done_by.entry((executor.to_string(), attempt.0)).or_default() |= done.in_files;
+                *rows.entry(attempt.0).or_default() += done.rows;
+                Some(if is_another { Heard::WithoutOperators } else { Heard::AsSaid })
             }
-            Some(task_status::Status::Failed(failed))
-                if matches!(failed.failed_reason, Some(FailedReason::FetchPartitionError(_))) =>
-            {
-                attempts.entry(attempt).or_insert(Heard::Lost);
+            Said::LostInput => {
+                attempts.entry(attempt).or_insert(Came::Lost);
                 let so_far = attempts.iter().filter(|((stage, number), _)| *stage == attempt.0 && *number <= attempt.1);
                 // An attempt may be of a few tasks only, the others' outputs being those of the attempts before it.
-                if so_far.clone().all(|(_, heard)| *heard == Heard::Lost) && so_far.count() <= LOST_MAX {
-                    return Some(status);
-                }
-                Some(running_again(status))
+                let is_first = so_far.clone().all(|(_, came)| *came == Came::Lost) && so_far.count() <= LOST_MAX;
+                Some(if is_first { Heard::AsSaid } else { Heard::JobRunsAgain })
             }
-            // What it read from is gone, which nobody has heard of yet, or the connection alone is: then one task of the stage has lost it.
-            Some(task_status::Status::Failed(failed)) if is_broken_off(&failed.error) => {
-                Some(if broken_off.insert(attempt.0) { waiting_again(status) } else { running_again(status) })
-            }
-            _ => Some(status),
+            // Where it is the other end that is gone, not the connection alone, it breaks once more.
+            Said::BrokenOff => Some(if broken_off.insert(attempt.0) { Heard::WaitsAgain } else { Heard::JobRunsAgain }),
+            Said::Failed | Said::Goes => Some(Heard::AsSaid),
         }
     }
 
     /// An executor is lost, with what it has in files; with what it has in nodes as well where these do not stay.
-    pub(super) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
+    pub fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
         let Some(told) = self.running.get_mut(job) else { return Missed::Running };
         let done = told.done_by.iter().filter(|((by, _), _)| by == executor);
         let is_passed_on = done.clone().any(|((_, stage), _)| !passing_on.contains(&(*stage as usize)));
@@ -125,43 +110,43 @@ impl Attempts {
     }
 
     /// Whether jobs have something of an executor.
-    pub(super) fn has_done(&self, executor: &str) -> bool {
+    pub fn has_done(&self, executor: &str) -> bool {
         self.running.values().any(|told| told.done_by.keys().any(|(by, _)| by == executor))
     }
 
     /// Ballista has taken back what an executor had done, which is there: jobs that have some of it run again.
-    pub(super) fn taken_back(&mut self, executor: &str) {
+    pub fn taken_back(&mut self, executor: &str) {
         for told in self.running.values_mut() {
             told.runs_again |= told.done_by.keys().any(|(by, _)| by == executor);
         }
     }
 
     /// What a job's stages pass on is not what its books say: it has to run again.
-    pub(super) fn spoil(&mut self, job: &str) {
+    pub fn spoil(&mut self, job: &str) {
         self.running.entry(job.to_string()).or_default().runs_again = true;
     }
 
     /// Whether an attempt of a stage lost what it reads: Ballista runs none of its tasks any more.
-    pub(super) fn is_lost(&self, job: &str, stage: usize, attempt: usize) -> bool {
+    pub(crate) fn is_lost(&self, job: &str, stage: usize, attempt: usize) -> bool {
         let heard = self.running.get(job).and_then(|told| told.heard.get(&(stage as u32, attempt as u32)));
-        heard == Some(&Heard::Lost)
+        heard == Some(&Came::Lost)
     }
 
     /// Whether a job has to run again because of an executor that was lost.
-    pub(super) fn runs_again(&self, job: &str) -> bool {
+    pub fn runs_again(&self, job: &str) -> bool {
         self.running.get(job).is_some_and(|told| told.runs_again)
     }
 
     /// Whether so many rows of a job's last stage are fewer than its tasks told: an answer of them would lack some without a word. Where
     /// nothing is there of which the stage could be told, it is the last one that any was heard of.
-    pub(super) fn lacks_results(&self, job: &str, stage: Option<u32>, rows: u64) -> bool {
+    pub fn lacks_results(&self, job: &str, stage: Option<u32>, rows: u64) -> bool {
         let over = || self.over.iter().rev().find(|(id, _)| id == job).map(|(_, rows)| rows);
         let Some(told) = self.running.get(job).map(|told| &told.rows).or_else(over) else { return false };
         stage.or(told.keys().max().copied()).and_then(|stage| told.get(&stage)).is_some_and(|told| rows < *told)
     }
 
     /// A job is over.
-    pub(super) fn forget(&mut self, job: &str) {
+    pub(crate) fn forget(&mut self, job: &str) {
         let Some(Told { rows, .. }) = self.running.remove(job).filter(|told| !told.rows.is_empty()) else { return };
         if self.over.len() == OVER_MAX {
             self.over.pop_front();
@@ -171,117 +156,67 @@ impl Attempts {
     }
 }
 
-/// The status of a task whose job ends, to be run again.
-fn running_again(mut status: TaskStatus) -> TaskStatus {
-    if let Some(task_status::Status::Failed(failed)) = &mut status.status {
-        failed.error = format!("{RUN_AGAIN}: {}", failed.error);
-        failed.failed_reason = Some(FailedReason::ExecutionError(ExecutionError {}));
-        failed.retryable = false;
-    }
-    status
-}
-
-/// The status of a task that is run once more, by itself. Of what it has written nobody was told.
-fn waiting_again(mut status: TaskStatus) -> TaskStatus {
-    assert!(matches!(status.status, Some(task_status::Status::Failed(_))), "a task that failed waits again");
-    if let Some(task_status::Status::Failed(failed)) = &mut status.status {
-        failed.failed_reason = Some(FailedReason::ResultLost(ResultLost {}));
-        (failed.retryable, failed.count_to_failures) = (true, true);
-    }
-    status
-}
-
 #[cfg(test)]
 mod tests {
-    use ballista_core::error::BallistaError;
-    use ballista_core::serde::protobuf::{FailedTask, ShuffleWritePartition, SuccessfulTask};
+    use std::time::Duration;
 
     use super::*;
+    use crate::word::{Done, TaskName};
 
-    fn told(attempt: u32, status: task_status::Status) -> TaskStatus {
-        TaskStatus { job_id: "j".into(), stage_id: 3, stage_attempt_num: attempt, status: Some(status), ..Default::default() }
+    fn told(job: &str, (stage, attempt, task): (usize, usize, usize), said: Said) -> Word {
+        Word { name: TaskName { job: job.to_string(), stage, attempt, task }, took: Duration::ZERO, said }
+    }
+
+    fn done(job: &str, stage: usize, attempt: usize, done: Done) -> Word {
+        told(job, (stage, attempt, 0), Said::Done(done))
     }
 
     #[test]
     fn no_row_of_an_attempt_counts_that_lost_what_it_reads() {
-        let done = |attempt| told(attempt, task_status::Status::Successful(SuccessfulTask::default()));
-        let lost = |attempt| {
-            let error = BallistaError::FetchFailed("e".into(), 1, 0, "gone".into());
-            told(attempt, task_status::Status::Failed(FailedTask::from(error)))
-        };
         let mut attempts = Attempts::default();
-        assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
-        assert_eq!(attempts.sift("e", done(0)), None, "too late");
-        assert_eq!(attempts.sift("e", lost(0)), Some(lost(0)));
+        let done = |attempt| done("j", 3, attempt, Done::default());
+        let lost = |attempt| told("j", (3, attempt, 0), Said::LostInput);
+        assert_eq!(attempts.sift("e", &lost(0)), Some(Heard::AsSaid));
+        assert_eq!(attempts.sift("e", &done(0)), None, "too late");
+        assert_eq!(attempts.sift("e", &lost(0)), Some(Heard::AsSaid));
         assert!(attempts.is_lost("j", 3, 0) && !attempts.is_lost("j", 3, 1));
-        assert_eq!(attempts.sift("e", done(1)), Some(done(1)));
-        let Some(task_status::Status::Failed(failed)) = attempts.sift("e", lost(1)).unwrap().status else { panic!("it failed") };
-        assert!(failed.error.starts_with(RUN_AGAIN) && failed.error.ends_with("gone"), "{}", failed.error);
-        assert!(matches!(failed.failed_reason, Some(FailedReason::ExecutionError(_))), "the job ends");
-        assert_ne!(attempts.sift("e", lost(2)), Some(lost(2)), "outputs of the attempt before it are still read");
+        assert_eq!(attempts.sift("e", &done(1)), Some(Heard::AsSaid));
+        assert_eq!(attempts.sift("e", &lost(1)), Some(Heard::JobRunsAgain));
+        assert_eq!(attempts.sift("e", &lost(2)), Some(Heard::JobRunsAgain), "outputs of the attempt before it are still read");
         attempts.forget("j");
         for attempt in 1..5 {
-            assert_eq!(attempts.sift("e", lost(attempt)), Some(lost(attempt)));
+            assert_eq!(attempts.sift("e", &lost(attempt)), Some(Heard::AsSaid));
         }
-        assert_ne!(attempts.sift("e", lost(5)), Some(lost(5)), "too often");
+        assert_eq!(attempts.sift("e", &lost(5)), Some(Heard::JobRunsAgain), "too often");
     }
 
     #[test]
     fn tasks_of_a_stage_tell_of_one_number_of_operators_or_of_none() {
-        let done = |stage_id, operators| TaskStatus {
-            stage_id,
-            metrics: vec![Default::default(); operators],
-            ..told(0, task_status::Status::Successful(SuccessfulTask::default()))
-        };
         let mut attempts = Attempts::default();
-        let mut heard = |stage, operators| attempts.sift("e", done(stage, operators)).unwrap().metrics.len();
-        assert_eq!([heard(1, 0), heard(1, 11), heard(1, 10), heard(1, 11), heard(2, 10)], [0, 11, 0, 11, 10]);
+        let mut heard = |stage, operators| {
+            let heard = attempts.sift("e", &done("j", stage, 0, Done { operators, ..Done::default() }));
+            heard.expect("it counts") == Heard::AsSaid
+        };
+        assert_eq!([heard(1, 0), heard(1, 11), heard(1, 10), heard(1, 11), heard(2, 10)], [true, true, false, true, true]);
     }
 
     #[test]
     fn a_connection_that_broke_costs_a_task_and_an_executor_that_went_away_the_job() {
-        let failed = |error: &str| {
-            let reason = Some(FailedReason::ExecutionError(ExecutionError {}));
-            let failed = FailedTask { error: error.into(), failed_reason: reason, ..FailedTask::default() };
-            told(0, task_status::Status::Failed(failed))
-        };
         let mut attempts = Attempts::default();
-        let mut broken = |stage_id| {
-            let broken = failed("h2 protocol error: error reading a body from connection");
-            match attempts.sift("e", TaskStatus { stage_id, ..broken }).unwrap().status {
-                Some(task_status::Status::Failed(told)) => told,
-                other => panic!("{other:?}"),
-            }
-        };
-        for stage in [3, 4] {
-            let told = broken(stage);
-            assert!(matches!(told.failed_reason, Some(FailedReason::ResultLost(_))), "it waits again: {told:?}");
-            assert!(told.retryable && told.count_to_failures && !told.error.contains(RUN_AGAIN), "{told:?}");
-        }
-        let told = broken(3);
-        assert!(told.error.starts_with(RUN_AGAIN) && !told.retryable, "{told:?}");
-        let own = failed("Divide by zero error");
-        assert_eq!(attempts.sift("e", own.clone()), Some(own), "what it says itself it says again");
-    }
-
-    /// A task is done with outputs of these numbers.
-    fn done(files: &[u64]) -> TaskStatus {
-        let place = |file: &u64| ShuffleWritePartition { file_id: Some(*file), ..ShuffleWritePartition::default() };
-        let partitions = files.iter().map(place).collect();
-        told(0, task_status::Status::Successful(SuccessfulTask { partitions, ..SuccessfulTask::default() }))
+        let mut broken = |stage| attempts.sift("e", &told("j", (stage, 0, 0), Said::BrokenOff));
+        assert_eq!([broken(3), broken(4)], [Some(Heard::WaitsAgain); 2]);
+        assert_eq!(broken(3), Some(Heard::JobRunsAgain));
+        let own = told("j", (3, 0, 0), Said::Failed);
+        assert_eq!(attempts.sift("e", &own), Some(Heard::AsSaid), "what it says itself it says again");
     }
 
     #[test]
     fn an_answer_has_the_rows_that_the_tasks_of_the_last_stage_told() {
-        let done = |job: &str, stage_id, task_id, rows| {
-            let places = [rows, 1].map(|num_rows| ShuffleWritePartition { num_rows, ..ShuffleWritePartition::default() });
-            let done = SuccessfulTask { partitions: places.to_vec(), ..SuccessfulTask::default() };
-            TaskStatus { job_id: job.into(), stage_id, task_id, ..told(0, task_status::Status::Successful(done)) }
-        };
+        let of = |job: &str, stage, rows| done(job, stage, 0, Done { rows, ..Done::default() });
         let mut attempts = Attempts::default();
         assert!(!attempts.lacks_results("j", None, 0), "nothing is known of it");
-        for status in [done("j", 1, 0, 70), done("j", 2, 1, 4), done("j", 2, 2, 2), done("k", 1, 3, 100)] {
-            attempts.sift("e", status);
+        for word in [of("j", 1, 71), of("j", 2, 5), of("j", 2, 3), of("k", 1, 101)] {
+            attempts.sift("e", &word);
         }
         // Of the task of a copy that was done later nothing is heard, and a job that is over may still be asked about.
         for _ in 0..2 {
@@ -294,7 +229,7 @@ mod tests {
         }
         assert!(attempts.lacks_results("k", Some(1), 100) && !attempts.lacks_results("k", Some(1), 101));
         for job in 0..OVER_MAX {
-            attempts.sift("e", done(&job.to_string(), 1, 0, 1));
+            attempts.sift("e", &of(&job.to_string(), 1, 1));
             attempts.forget(&job.to_string());
         }
         assert!(attempts.over.len() == OVER_MAX && !attempts.lacks_results("j", None, 0), "it was long ago");
@@ -302,44 +237,47 @@ mod tests {
 
     #[test]
     fn what_lies_in_nodes_is_not_lost_with_its_executor() {
-        const IN_NODES: u64 = 1 << 63 | 7;
+        let in_nodes = || done("j", 3, 0, Done::default());
+        let in_files = || done("j", 3, 0, Done { in_files: true, ..Done::default() });
         let mut attempts = Attempts::default();
-        attempts.sift("e", done(&[IN_NODES]));
+        attempts.sift("e", &in_nodes());
         assert!(attempts.has_done("e") && !attempts.has_done("f"));
         for passing_on in [3, 4] {
             assert_eq!(attempts.miss("j", "e", &[passing_on], true), Missed::Running);
         }
         assert_eq!(attempts.miss("j", "e", &[3], false), Missed::Outputs, "nobody is there to go on");
         assert!(!attempts.runs_again("j") && !attempts.has_done("e"), "it is made again by others");
-        attempts.sift("e", done(&[IN_NODES]));
-        // One output of another task found no room in nodes.
-        attempts.sift("e", done(&[IN_NODES, 7]));
+        attempts.sift("e", &in_nodes());
+        // Another task found no room in nodes.
+        attempts.sift("e", &in_files());
         assert_eq!(attempts.miss("j", "e", &[3], true), Missed::Outputs);
-        attempts.sift("e", done(&[IN_NODES, 7]));
+        attempts.sift("e", &in_files());
+        attempts.sift("e", &in_nodes());
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
         attempts.forget("j");
         assert!(!attempts.has_done("e"));
-        attempts.sift("e", done(&[IN_NODES]));
+        attempts.sift("e", &in_nodes());
         attempts.taken_back("f");
         assert!(!attempts.runs_again("j"));
         attempts.taken_back("e");
         assert!(attempts.runs_again("j"), "Ballista missed it all the same");
         attempts.forget("j");
-        attempts.sift("e", done(&[IN_NODES]));
+        attempts.sift("e", &in_nodes());
         assert_eq!(attempts.miss("j", "e", &[4], false), Missed::PassedOn);
     }
 
     #[test]
     fn an_executor_is_missed_where_a_stage_that_is_done_has_outputs_of_it() {
+        let in_files = || done("j", 3, 0, Done { in_files: true, ..Done::default() });
         let mut attempts = Attempts::default();
         assert_eq!(attempts.miss("j", "e", &[], true), Missed::Running);
-        attempts.sift("e", done(&[7]));
+        attempts.sift("e", &in_files());
         assert_eq!(attempts.miss("j", "e", &[3], true), Missed::Outputs, "its task is given to another one");
         for (job, executor) in [("j", "f"), ("k", "e")] {
             assert_eq!(attempts.miss(job, executor, &[4], true), Missed::Running);
         }
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::Running, "nothing of it is left");
-        attempts.sift("e", done(&[7]));
+        attempts.sift("e", &in_files());
         assert!(!attempts.runs_again("j"));
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
         assert!(attempts.runs_again("j"));

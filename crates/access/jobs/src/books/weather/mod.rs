@@ -4,19 +4,19 @@
 //! The books are told what the gate and the policy tell them, in their order; what Ballista has in its graphs, and executors, are a model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use ballista_core::serde::protobuf::{FailedTask, ShuffleWritePartition, SuccessfulTask, TaskStatus, task_status};
 use forebay_runtime::{random_range, repeat};
 use forebay_scheduling::ScheduleSettings;
 use forebay_types::OperationId;
 
 use graph::{Graph, State, TaskInfo};
 
-use super::{Books, TaskName};
-use crate::scheduler::attempts::Missed;
-use crate::scheduler::gate::{lost, sift};
-use crate::scheduler::job::Cut;
-use crate::travel::Ticket;
+use super::Books;
+use crate::attempts::Missed;
+use crate::job::Cut;
+use crate::ticket::Ticket;
+use crate::word::{Done, Said, TaskName, Word};
 
 mod graph;
 
@@ -39,7 +39,7 @@ const COPY_ONE_IN: u32 = 3;
 
 /// A task on an executor, and for how many rounds.
 struct Task {
-    status: TaskStatus,
+    word: Word,
     left: u32,
 }
 
@@ -47,7 +47,7 @@ struct Task {
 struct Machine {
     id: String,
     tasks: Vec<Task>,
-    told: Vec<TaskStatus>,
+    told: Vec<Word>,
 }
 
 impl Machine {
@@ -115,10 +115,10 @@ impl Weather {
         unwanted.sort_unstable();
         for (name, executor) in unwanted {
             let Some(machine) = self.machines.iter_mut().find(|machine| machine.id == executor) else { continue };
-            let at = machine.tasks.iter().position(|task| TaskName::of(&task.status) == name);
+            let at = machine.tasks.iter().position(|task| task.word.name == name);
             if let Some(at) = at.filter(|_| !self.loses || random_range(0..LOST_ONE_IN) > 0) {
                 machine.tasks.remove(at);
-                machine.told.push(name.status(task_status::Status::Failed(FailedTask::default())));
+                machine.told.push(failed(name));
             }
         }
     }
@@ -140,7 +140,7 @@ impl Weather {
             let tasks = std::mem::take(&mut machine.tasks);
             let (ended, left): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(|task| task.left == 0);
             machine.tasks = left;
-            machine.told.extend(ended.into_iter().map(|task| task.status));
+            machine.told.extend(ended.into_iter().map(|task| task.word));
             if self.loses && random_range(0..DIES_ONE_IN) == 0 {
                 self.dies(number);
             }
@@ -158,15 +158,15 @@ impl Weather {
         }
         self.books.executor_asks(&id, SLOTS, None);
         let counts_both = self.defect == Some(Defect::CountsBoth);
-        let sifted = |status: TaskStatus| sift(&mut self.books, &id, status.clone()).or(counts_both.then_some(status));
-        let mut heard: Vec<TaskStatus> = told.into_iter().filter_map(sifted).collect();
+        let counts = |word: &Word| self.books.hears(&id, word).is_some() || counts_both;
+        let mut heard: Vec<Word> = told.into_iter().filter(counts).collect();
         let is_idle = free == SLOTS as usize;
         match self.defect {
             Some(Defect::Deaf) => drop(self.books.lost_tasks(&id, is_idle)),
-            _ => heard.extend(lost(&mut self.books, &id, is_idle)),
+            _ => heard.extend(self.books.hears_nothing(&id, is_idle).into_iter().map(failed)),
         }
-        for status in heard {
-            self.hears(number, &status);
+        for word in heard {
+            self.hears(number, &word);
         }
         self.look();
         let mut tasks = self.give(number, &id, free);
@@ -176,9 +176,9 @@ impl Weather {
         }
     }
 
-    fn hears(&mut self, number: usize, status: &TaskStatus) {
-        let Some(at) = self.graphs.iter().position(|graph| graph.id == status.job_id) else { return };
-        let is_over = self.graphs[at].hears(number, status).unwrap_or_else(|wrong| {
+    fn hears(&mut self, number: usize, word: &Word) {
+        let Some(at) = self.graphs.iter().position(|graph| graph.id == word.name.job) else { return };
+        let is_over = self.graphs[at].hears(number, word).unwrap_or_else(|wrong| {
             self.wrong = Some(wrong);
             false
         });
@@ -302,10 +302,13 @@ impl Weather {
 fn begun(name: &TaskName) -> Task {
     let is_slow = random_range(0..SLOW_ONE_IN) == 0;
     let left = if is_slow { random_range(8..20) } else { random_range(1..5) };
-    // An output in a file, or in nodes.
-    let place = ShuffleWritePartition { file_id: Some(random_range(0..2_u64) << 63), ..ShuffleWritePartition::default() };
-    let done = SuccessfulTask { partitions: vec![place], ..SuccessfulTask::default() };
-    Task { status: name.status(task_status::Status::Successful(done)), left }
+    // Its output is in a file, or in nodes.
+    let done = Done { in_files: random_range(0..2_u64) == 0, ..Done::default() };
+    Task { word: Word { name: name.clone(), took: Duration::ZERO, said: Said::Done(done) }, left }
+}
+
+fn failed(name: TaskName) -> Word {
+    Word { name, took: Duration::ZERO, said: Said::Failed }
 }
 
 /// Runs the jobs of a seed, with words that are lost and then without: how many copies there were, and how many were done first, or what does not hold.

@@ -1,8 +1,6 @@
 //! A model of what Ballista has in its graph of a job, and of what it makes of what it is told.
 
-use ballista_core::serde::protobuf::{TaskStatus, task_status};
-
-use crate::scheduler::books::TaskName;
+use crate::word::{Said, TaskName, Word};
 
 /// A task in a graph of Ballista's, by its number. What it knows of who does it is whose word came last.
 pub(super) struct TaskInfo {
@@ -48,15 +46,15 @@ impl Graph {
 
     /// An executor says how a task ended, which Ballista takes from whoever says it; nothing of a task that waits again. Whether the job is over, or
     /// what should not be.
-    pub(super) fn hears(&mut self, from: usize, status: &TaskStatus) -> Result<bool, String> {
-        let number = status.task_id as usize;
-        if status.stage_id as usize != self.stage() || self.tasks[number].state == State::Reset {
+    pub(super) fn hears(&mut self, from: usize, word: &Word) -> Result<bool, String> {
+        let number = word.name.task;
+        if word.name.stage != self.stage() || self.tasks[number].state == State::Reset {
             return Ok(false);
         }
         if let State::Done(by) = self.tasks[number].state {
             return Err(format!("task {number} of {} counts for {by}, and once more for {from}", self.id));
         }
-        if !matches!(status.status, Some(task_status::Status::Successful(_))) {
+        if !matches!(word.said, Said::Done(_)) {
             self.reset_task(number);
             return Ok(false);
         }

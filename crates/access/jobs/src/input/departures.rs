@@ -10,8 +10,7 @@ use forebay_types::{PageRun, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::scheduler::Books;
-use crate::scheduler::books::deciding::Sender;
+use crate::books::{Books, Sender};
 
 /// How often it is looked whose tiers count.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,7 +22,7 @@ const ASKED_FOR: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Follows the workers beside executors as long as there are jobs, until it is dropped.
-pub(in crate::scheduler) async fn follow(client: Client, books: Arc<Mutex<Books>>) {
+pub async fn follow(client: Client, books: Arc<Mutex<Books>>) {
     let mut followed: HashMap<WorkerId, AbortOnDropHandle<()>> = HashMap::new();
     loop {
         let workers = books.lock().workers_at_work();
@@ -104,7 +103,7 @@ mod tests {
     use forebay_types::{ForebayPath, OperationId};
 
     use super::*;
-    use crate::travel::Ticket;
+    use crate::ticket::Ticket;
 
     const MIB: u64 = 1 << 20;
 

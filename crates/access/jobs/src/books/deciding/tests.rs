@@ -7,9 +7,10 @@ use forebay_scheduling::ScheduleSettings;
 use forebay_types::OperationId;
 
 use super::*;
-use crate::scheduler::books::Ended;
-use crate::scheduler::job::Cut;
-use crate::travel::Ticket;
+use crate::books::Ended;
+use crate::job::Cut;
+use crate::ticket::Ticket;
+use crate::word::TaskName;
 
 const GOOD: &str = "0000000000000007-0000000000000001";
 const BAD: &str = "0000000000000008-0000000000000002";
@@ -18,6 +19,11 @@ fn books() -> Books {
     let mut books = Books::new(ScheduleSettings::default());
     asks(&mut books, GOOD);
     books
+}
+
+/// The first task that an executor has.
+fn name() -> TaskName {
+    TaskName { job: "good".to_string(), stage: 1, attempt: 0, task: 0 }
 }
 
 fn asks(books: &mut Books, executor: &str) {
@@ -76,7 +82,7 @@ fn what_was_half_made_of_one_job_costs_no_task_of_others() {
     fail_at(Some("waiting of bad"));
     assert!(!looks(&mut books, "bad", 0, &[0]));
     fail_at(None);
-    assert!(books.runs("good", 1, 0, 0), "who runs goes on");
+    assert!(books.runs(&name()), "who runs goes on");
     // Ballista says what waits, and each of it is given once.
     let waits: Vec<usize> = (0..4).filter(|partition| running.partitions != Some(vec![*partition])).collect();
     assert!(looks(&mut books, "good", 0, &waits));

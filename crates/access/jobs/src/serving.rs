@@ -44,7 +44,7 @@ impl Standing {
 }
 
 /// Says to the coordinator that the scheduler is at `own`, or stands by; for ever.
-pub(crate) async fn announce(client: Client, own: String) {
+pub async fn announce(client: Client, own: String) {
     let known = client.scheduler().await.ok().flatten();
     let mut standing = Standing::at_start(&own, known.as_deref());
     tell(standing, known.as_deref());
@@ -75,7 +75,7 @@ fn tell(standing: Standing, known: Option<&str>) {
 }
 
 /// Says where the scheduler is that the coordinator knows, as often as that is another one.
-pub(crate) async fn follow(client: Client, scheduler: watch::Sender<String>) {
+pub async fn follow(client: Client, scheduler: watch::Sender<String>) {
     loop {
         forebay_runtime::time::sleep(SAY).await;
         // What the coordinator does not know, or can't say now, changes nothing.

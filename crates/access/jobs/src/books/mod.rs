@@ -1,4 +1,7 @@
-//! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
+//! The schedule of `core/scheduling` kept in step with the engine's jobs, stages and tasks, and what people are shown of them.
+//!
+//! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`). Never does: speak
+//! with anybody. Start with [`Books`]; `weather` tries it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,52 +13,56 @@ use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standi
 use tokio::sync::Notify;
 
 use copies::Copies;
+pub use deciding::{DEFECT, Sender, caught};
 use deciding::{Refused, failpoint};
-use executors::ExecutorEntry;
-pub(super) use executors::TaskName;
-pub(super) use giving::Chosen;
-pub(super) use own_time::computed_for;
+pub use executors::ExecutorEntry;
+pub use giving::Chosen;
 
-use super::attempts::{Attempts, RUN_AGAIN};
-use super::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
-use super::tasks::TasksOver;
-use crate::travel::Ticket;
+use crate::attempts::{Attempts, RUN_AGAIN};
+use crate::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
+use crate::tasks::TasksOver;
+use crate::ticket::Ticket;
+use crate::word::TaskName;
 
 mod copies;
 mod counts;
-pub(super) mod deciding;
+pub(crate) mod deciding;
 mod executors;
 mod giving;
-mod own_time;
 mod shown;
 #[cfg(test)]
 mod weather;
+mod words;
 
 /// Jobs that are over and still shown.
 const OVER_MAX: usize = 200;
 
-/// Who needs what, who runs what: the schedule with Ballista's names.
-pub(crate) struct Books {
-    pub(super) schedule: Schedule,
+/// Who needs what, who runs what: the schedule with the engine's names.
+pub struct Books {
+    pub(crate) schedule: Schedule,
     settings: ScheduleSettings,
-    pub(super) jobs: HashMap<String, Job>,
+    /// Jobs that are not over.
+    pub jobs: HashMap<String, Job>,
     numbers: HashMap<JobId, String>,
     next_number: u64,
-    pub(super) executors: HashMap<String, ExecutorEntry>,
+    /// Those that asked for tasks and were not silent for long since.
+    pub executors: HashMap<String, ExecutorEntry>,
     rates: IoRates,
     over: Over,
-    pub(super) brought_bytes: u64,
-    pub(super) attempts: Attempts,
+    pub(crate) brought_bytes: u64,
+    /// What was heard of attempts of stages.
+    pub attempts: Attempts,
     refused: Refused,
-    pub(super) copies: Copies,
+    /// What is kept of copies.
+    pub copies: Copies,
     /// Tells whose questions are held that a task may be for them.
-    pub(super) news: Arc<Notify>,
+    pub news: Arc<Notify>,
     /// A job that takes so long, or longer, is told to the log; none for no job.
-    pub(super) slow_query: Option<Duration>,
+    pub slow_query: Option<Duration>,
 }
 
 /// The version of a range, who reads it, and where the range lies: (start, length).
-pub(super) type Located = (Arc<ObjectVersion>, (OperationId, Standing), (u64, u32));
+pub(crate) type Located = (Arc<ObjectVersion>, (OperationId, Standing), (u64, u32));
 
 /// What is kept of what is over.
 #[derive(Default)]
@@ -68,20 +75,21 @@ struct Over {
 }
 
 /// How a task ended.
-pub(super) struct Ended<'a> {
-    pub(super) job: &'a str,
-    pub(super) stage: usize,
-    pub(super) attempt: usize,
-    pub(super) task: usize,
-    pub(super) done: bool,
+pub(crate) struct Ended<'a> {
+    pub(crate) job: &'a str,
+    pub(crate) stage: usize,
+    pub(crate) attempt: usize,
+    pub(crate) task: usize,
+    pub(crate) done: bool,
     /// Without what it waited for.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
     /// What it has for other stages, or as its results.
-    pub(super) bytes_passed: u64,
+    pub(crate) bytes_passed: u64,
 }
 
 impl Books {
-    pub(crate) fn new(settings: ScheduleSettings) -> Self {
+    /// Nobody is there yet.
+    pub fn new(settings: ScheduleSettings) -> Self {
         Self {
             schedule: Schedule::new(settings),
             jobs: HashMap::new(),
@@ -101,13 +109,13 @@ impl Books {
     }
 
     /// Whether an executor has a task, as far as is known here.
-    pub(super) fn runs(&self, job: &str, stage: u32, attempt: u32, task: u32) -> bool {
-        let running = self.jobs.get(job).and_then(|job| job.running.get(&(stage as usize, task as usize)));
-        running.is_some_and(|running| running.attempt == attempt as usize)
+    pub(crate) fn runs(&self, name: &TaskName) -> bool {
+        let running = self.jobs.get(&name.job).and_then(|job| job.running.get(&(name.stage, name.task)));
+        running.is_some_and(|running| running.attempt == name.attempt)
     }
 
     /// A job is there. Nothing when it is known, or was: who says so may have looked before it was over.
-    pub(super) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
+    pub fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
         if self.jobs.contains_key(id) || self.over.jobs.iter().any(|over| over.id == id) {
             return;
         }
@@ -122,20 +130,12 @@ impl Books {
     }
 
     /// Whether what a stage's partitions read must be found out first; it is noted that this is done now.
-    pub(super) fn is_new_stage(&mut self, job: &str, stage: usize, attempt: usize) -> bool {
+    pub fn is_new_stage(&mut self, job: &str, stage: usize, attempt: usize) -> bool {
         self.jobs.get(job).is_some_and(|job| job.stages.get(&stage).is_none_or(|known| known.attempt != attempt))
     }
 
     /// A stage can run from now on; `inputs` when what it reads is known already.
-    pub(super) fn stage_begins(
-        &mut self,
-        job_id: &str,
-        stage: usize,
-        attempt: usize,
-        cut: Cut,
-        kind: String,
-        inputs: Option<Inputs>,
-    ) {
+    pub fn stage_begins(&mut self, job_id: &str, stage: usize, attempt: usize, cut: Cut, kind: String, inputs: Option<Inputs>) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let (offered, counted, pace, cut) = match job.stages.remove(&stage) {
             // Tasks are offered by the earlier cut, until it is found out what they read.
@@ -144,12 +144,12 @@ impl Books {
             None => (HashSet::new(), HashSet::new(), Pace::default(), cut),
         };
         job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false });
-        // Ballista takes no word of earlier attempts, and numbers the tasks of this one anew.
+        // The engine's scheduler takes no word of earlier attempts, and numbers the tasks of this one anew.
         self.run_no_more(job_id, stage, |running| running.attempt < attempt);
     }
 
     /// What a stage's partitions read was found out, and how they are cut into tasks by that.
-    pub(super) fn inputs_known(
+    pub fn inputs_known(
         &mut self,
         job_id: &str,
         stage: usize,
@@ -172,10 +172,10 @@ impl Books {
     }
 
     /// The partitions of a stage that wait: those that the schedule does not know are given to it.
-    pub(super) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+    pub fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
         let stage = self.jobs.get(job_id).and_then(|job| job.stages.get(&stage_id));
         let Some(stage) = stage.filter(|stage| stage.inputs.is_some()) else { return };
-        // What waits in Ballista's books does not run, whatever was said of it.
+        // What waits in the engine's books does not run, whatever was said of it.
         let waits: HashSet<u32> = stage.cut.tasks(pending).into_iter().collect();
         self.run_no_more(job_id, stage_id, |running| waits.contains(&running.task));
         self.offer(job_id, stage_id, pending);
@@ -205,7 +205,7 @@ impl Books {
     }
 
     /// Gives those of these partitions to the schedule that it does not know, also if some do not wait any more.
-    pub(super) fn offer(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+    pub fn offer(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let Some(stage) = job.stages.get_mut(&stage_id) else { return };
         let Some(inputs) = stage.inputs.clone() else { return };
@@ -234,7 +234,7 @@ impl Books {
     }
 
     /// An executor says how a task ended.
-    pub(super) fn ended(&mut self, ended: &Ended<'_>) {
+    pub(crate) fn ended(&mut self, ended: &Ended<'_>) {
         let Some(job) = self.jobs.get_mut(ended.job) else { return };
         let key = (ended.stage, ended.task);
         if job.running.get(&key).is_none_or(|running| running.attempt != ended.attempt) {
@@ -272,7 +272,7 @@ impl Books {
     }
 
     /// A job is over.
-    pub(super) fn job_over(&mut self, id: &str, state: &str, error: String) {
+    pub fn job_over(&mut self, id: &str, state: &str, error: String) {
         let error = if self.attempts.runs_again(id) { RUN_AGAIN.to_string() } else { error };
         self.attempts.forget(id);
         let Some(job) = self.jobs.remove(id) else { return };
@@ -306,7 +306,7 @@ impl Books {
     }
 
     /// The version that a range is of, the job that reads it, and where the range lies in it: (start, length).
-    pub(super) fn locate(&self, range: &BlockRange) -> Option<Located> {
+    pub(crate) fn locate(&self, range: &BlockRange) -> Option<Located> {
         let of_job = |job: &Job| {
             let (version, index) = job.versions.get(&range.segment)?;
             let pages = range.pages.bytes();
@@ -321,7 +321,7 @@ impl Books {
     }
 
     /// Whether a job was ended to be run again because an executor was lost.
-    pub(super) fn runs_again(&self, job: &str) -> bool {
+    pub fn runs_again(&self, job: &str) -> bool {
         self.attempts.runs_again(job) || self.over.jobs.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
     }
 }

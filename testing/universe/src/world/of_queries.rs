@@ -1,0 +1,135 @@
+//! Schedulers and executors among the hosts of a world: how many there are, what happens to them, their processes, and what must be at rest.
+
+use std::sync::Arc;
+
+use forebay_oracle::{Rule, Violation};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::plan::{COORDINATOR, FAULT_EVERY_MS, Fault, Plan};
+use super::queries;
+use super::run::World;
+use super::what::{Disk, What};
+use crate::outside::packet::HostId;
+
+/// What of a seed their faults follow from: the others are the same without them.
+const OF_QUERIES: u64 = 0x7175_6572;
+/// Longer than an executor is silent before it is lost.
+const FOR_MS_MAX: u64 = 16_000;
+const SCHEDULERS: usize = 2;
+
+/// Whose host it is, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Scheduler(usize),
+    Executor(usize),
+}
+
+impl Plan {
+    /// The same with two schedulers, of which one serves, executors, and faults of these: to be said last, since they are behind all others.
+    pub(crate) fn with_queries(mut self) -> Self {
+        self.has_queries = true;
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_QUERIES);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..FOR_MS_MAX));
+            let what = self.draw_of_queries(&mut chance);
+            self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+        }
+        self.faults.sort_by_key(|fault| fault.at_ms);
+        self
+    }
+
+    pub(super) fn names_of_queries(&self) -> Vec<String> {
+        if !self.has_queries {
+            return Vec::new();
+        }
+        let executors = 2 + (self.seed % 2) as usize;
+        let schedulers = (0..SCHEDULERS).map(|number| format!("scheduler{number}"));
+        schedulers.chain((0..executors).map(|number| format!("executor{number}"))).collect()
+    }
+
+    /// What is on a host of theirs; none for any other.
+    pub(super) fn part(&self, host: HostId) -> Option<Part> {
+        let parts = self.names_of_queries().len();
+        let number = (host + parts).checked_sub(self.names().len())?;
+        Some(number.checked_sub(SCHEDULERS).map_or(Part::Scheduler(number), Part::Executor))
+    }
+
+    /// Whether a fault is of theirs alone: no worker is lost by it.
+    pub(super) fn is_of_queries(&self, what: &What) -> bool {
+        match what {
+            What::Crash { host, .. } | What::Stop { host } | What::ReadsNothing { host } => self.part(*host).is_some(),
+            What::Partition { a, b } => self.part(*a).is_some() || self.part(*b).is_some(),
+            _ => false,
+        }
+    }
+
+    fn draw_of_queries(&self, chance: &mut StdRng) -> What {
+        let (all, parts) = (self.names().len(), self.names_of_queries().len());
+        let host = chance.random_range(all - parts..all);
+        // Of any kind but a store, which schedulers and executors do not reach.
+        let other = chance.random_range(COORDINATOR..all - 1);
+        let other = if other >= host { other + 1 } else { other };
+        match chance.random_range(0..8) {
+            0..3 => What::Crash { host, with_host: chance.random(), disk: Disk::Kept },
+            3 | 4 => What::Stop { host },
+            5 => What::Partition { a: host, b: other },
+            6 => What::Cut { a: host, b: other },
+            _ => What::ReadsNothing { host },
+        }
+    }
+}
+
+impl World<'_> {
+    /// Starts the process of a scheduler or an executor.
+    pub(super) fn start_part(&mut self, host: HostId, part: Part) {
+        let (now_us, course) = (self.now_us, Arc::clone(&self.course));
+        let folder = self.folder.path().join(format!("{host}"));
+        match part {
+            Part::Scheduler(number) => self.hosts[host].start(now_us, queries::scheduler(number, course)),
+            Part::Executor(number) => self.hosts[host].start(now_us, queries::executor(number, folder, course)),
+        }
+    }
+
+    /// No job, task, word or transfer is left over.
+    pub(super) fn left_of_queries(&self) -> Option<Violation> {
+        let left = self.course.queries.left();
+        (!left.is_empty()).then(|| Violation::new(Rule::NothingLeft, left.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::plan::STORE;
+
+    #[test]
+    fn schedulers_and_executors_come_behind_all_others_and_take_no_fault_away() {
+        for seed in [8, 9] {
+            let one = Plan::of(seed, 600_000).with_standby();
+            let two = one.clone().with_queries();
+            let names = two.names();
+            assert_eq!(names[..one.names().len()], one.names());
+            for (host, name) in names.iter().enumerate() {
+                let part = match two.part(host) {
+                    Some(Part::Scheduler(number)) => format!("scheduler{number}"),
+                    Some(Part::Executor(number)) => format!("executor{number}"),
+                    None => one.names()[host].clone(),
+                };
+                assert_eq!(*name, part);
+            }
+            assert!((0..one.names().len()).all(|host| one.part(host).is_none()), "there are none without them");
+            assert!(one.faults.iter().all(|fault| two.faults.contains(fault)));
+            let theirs = two.faults.iter().filter(|fault| !one.faults.contains(fault));
+            let kinds: std::collections::BTreeSet<&str> = theirs.clone().map(|fault| fault.what.kind()).collect();
+            assert!(kinds.is_superset(&["crash", "stop", "partition", "cut", "reads_nothing"].into()), "{kinds:?}");
+            assert!(theirs.clone().all(|fault| matches!(fault.what, What::Cut { .. }) || two.is_of_queries(&fault.what)));
+            assert!(!one.faults.iter().any(|fault| two.is_of_queries(&fault.what)));
+            let touches = |fault: &&Fault| match fault.what {
+                What::Partition { a, b } | What::Cut { a, b } => a == b || a == STORE || b == STORE,
+                _ => false,
+            };
+            assert_eq!(theirs.filter(touches).count(), 0);
+        }
+    }
+}
