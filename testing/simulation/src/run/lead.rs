@@ -7,6 +7,7 @@ use crate::decide::{Planner, State, Steps};
 use crate::run::Engine;
 use crate::run::events::Event;
 use crate::run::{Fact, Observer};
+use crate::workload::Micros;
 
 /// What the coordinator decides, carried out: replicas come and go, and clients poll the table that says where they are.
 impl<O: Observer> Engine<'_, O> {

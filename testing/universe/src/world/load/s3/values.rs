@@ -1,7 +1,6 @@
 //! Temporary values, of which some calls go through the gateway and others by the client's API: the oracle knows one order of all.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{NodeErrorKind, Nodes};
