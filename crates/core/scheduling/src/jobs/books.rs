@@ -237,11 +237,14 @@ impl Schedule {
     pub(super) fn release_ahead(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
         let bytes = range.bytes;
-        if let Some(job) = range.ahead_of.take() {
-            self.with_job(job, |job| {
-                assert!(job.ahead_bytes >= bytes, "{bytes} bytes of {} were brought ahead", job.ahead_bytes);
-                job.ahead_bytes -= bytes;
-            });
-        }
+        let Some((job, worker)) = range.ahead_of.take() else { return };
+        self.with_job(job, |job| {
+            assert!(job.ahead_bytes >= bytes, "{bytes} bytes of {} were brought ahead", job.ahead_bytes);
+            job.ahead_bytes -= bytes;
+        });
+        self.fleet.with(worker, |worker| {
+            assert!(worker.ahead_bytes >= bytes, "{bytes} bytes of {} are ahead at a worker", worker.ahead_bytes);
+            worker.ahead_bytes -= bytes;
+        });
     }
 }

@@ -137,8 +137,8 @@ pub(super) struct Range {
     pub arriving: Option<WorkerId>,
     /// It was urgent when that began.
     pub urgent: bool,
-    /// For which job it was brought ahead; none once a task has started to read it.
-    pub ahead_of: Option<JobId>,
+    /// For which job it was brought ahead, and to whom, who has it or will; none once a task has started to read it.
+    pub ahead_of: Option<(JobId, WorkerId)>,
     /// Pending tasks that read it.
     pub readers: BTreeSet<(JobId, TaskId)>,
     /// How many readers it stands under in its jobs' `missing`, where it stands there.
