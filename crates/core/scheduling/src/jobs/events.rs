@@ -234,7 +234,7 @@ impl Schedule {
 
     /// A range has lost its place at a worker, perhaps its last: what was brought there ahead is there no more.
     fn end_place(&mut self, ix: RangeIx, id: WorkerId) {
-        if self.ranges[ix as usize].ahead_of.is_some_and(|(_, at)| at == id) {
+        if self.ranges[ix as usize].ahead_of.is_some_and(|ahead| ahead.at == id) {
             self.release_ahead(ix);
         }
         let range = &self.ranges[ix as usize];

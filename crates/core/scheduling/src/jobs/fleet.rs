@@ -90,7 +90,7 @@ impl Fleet {
         self.workers.get(&id)
     }
 
-    /// To change what a worker holds and expects; its load and free slots, by which workers are sorted, stay as they are.
+    /// To change what a worker holds and expects; its load, room and free slots, by which workers are sorted, stay as they are.
     pub(super) fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.workers.get_mut(&id)
     }

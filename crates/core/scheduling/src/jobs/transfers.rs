@@ -6,7 +6,7 @@ use forebay_types::{MountId, WorkerId};
 
 use super::LOOK_MAX;
 use super::books::Schedule;
-use super::entries::{Change, Job, RangeIx};
+use super::entries::{Ahead, Change, Job, RangeIx};
 use super::fleet::Worker;
 use super::model::{JobId, Source, Transfer, ahead_bytes_max};
 use super::order::turn;
@@ -36,12 +36,13 @@ impl Schedule {
                 }
                 continue;
             }
+            // No shorter one overtakes what nobody has room for: that would wait for ever.
             let Some(to) = self.destination(job, ix) else { break };
             let runs_tasks = |worker: &Worker| worker.slots > 0;
             assert!(self.fleet.get(to).is_some_and(runs_tasks), "what is brought for tasks goes to a worker that runs some");
             self.expect(ix, to);
             let range = &mut self.ranges[ix as usize];
-            range.ahead_of = Some((job, to));
+            range.ahead_of = Some(Ahead { job, arrival: self.jobs[&job].arrival, at: to });
             range.urgent = urgent;
             let bytes = range.bytes;
             started.push(Transfer { range: range.key, from: Source::Storage, to, urgent });

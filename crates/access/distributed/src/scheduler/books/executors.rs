@@ -16,7 +16,7 @@ pub(in crate::scheduler) struct ExecutorEntry {
     pub(in crate::scheduler) worker: WorkerId,
     pub(in crate::scheduler) slots: u32,
     seen: Instant,
-    /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
+    /// Room for what waiting tasks will read at the worker beside it; none when that takes no transfers.
     room: Option<u64>,
     /// Tasks that it should have and did not seem to when it last asked.
     unheard: HashSet<TaskName>,
@@ -69,7 +69,7 @@ impl ExecutorEntry {
 }
 
 impl Books {
-    /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
+    /// An executor has asked for tasks. `room` is for what waiting tasks will read at the worker beside it; none without a worker.
     pub(in crate::scheduler) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
         let seen = forebay_runtime::now();

@@ -130,15 +130,15 @@ fn check(schedule: &Schedule) {
 
 /// What is ahead of each job and at each worker, counted again from the ranges alone.
 fn check_ahead(schedule: &Schedule) {
-    let (mut of, mut at) = (BTreeMap::<JobId, u64>::new(), BTreeMap::<WorkerId, u64>::new());
+    let (mut of, mut at) = (BTreeMap::<(JobId, u64), u64>::new(), BTreeMap::<WorkerId, u64>::new());
     for range in &schedule.ranges {
-        let Some((job, worker)) = range.ahead_of else { continue };
-        assert!(range.places().any(|(place, _)| place == worker), "what is ahead at a worker is there, or on its way");
-        *of.entry(job).or_default() += range.bytes;
-        *at.entry(worker).or_default() += range.bytes;
+        let Some(ahead) = range.ahead_of else { continue };
+        assert!(range.places().any(|(place, _)| place == ahead.at), "what is ahead at a worker is there, or on its way");
+        *of.entry((ahead.job, ahead.arrival)).or_default() += range.bytes;
+        *at.entry(ahead.at).or_default() += range.bytes;
     }
     for (id, job) in &schedule.jobs {
-        assert_eq!(job.ahead_bytes, of.remove(id).unwrap_or_default());
+        assert_eq!(job.ahead_bytes, of.remove(&(*id, job.arrival)).unwrap_or_default());
     }
     for (id, worker) in schedule.fleet.iter() {
         assert_eq!(worker.ahead_bytes, at.remove(&id).unwrap_or_default());

@@ -156,6 +156,19 @@ fn what_has_left_the_worker_that_it_was_brought_to_is_not_ahead_there_though_ano
 }
 
 #[test]
+fn what_was_brought_ahead_of_a_job_that_is_over_was_taken_for_that_of_a_later_one_of_its_number() {
+    let mut schedule = with_room(3);
+    job(&mut schedule, 1, 5, vec![task(0, &[7], &[])]);
+    job(&mut schedule, 2, 0, vec![task(0, &[7], &[])]);
+    assert_eq!(segments(&schedule.transfers()), [7]);
+    schedule.close(JobId(1));
+    job(&mut schedule, 1, 0, vec![task(0, &[8], &[])]);
+    assert!(schedule.transfers().is_empty(), "what another job is still to read is ahead");
+    assert_eq!(schedule.next_task(WorkerId(0)).expect("tasks wait").job, JobId(2));
+    assert_eq!(segments(&schedule.transfers()), [8]);
+}
+
+#[test]
 fn a_worker_with_room_is_found_behind_many_that_have_none() {
     let mut schedule = cluster(200, 1, settings());
     (0..199).for_each(|id| schedule.worker_joined(WorkerId(id), 1, 0));
