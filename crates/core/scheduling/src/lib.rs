@@ -17,7 +17,8 @@ mod window;
 
 pub use copies::{CopyRules, Pace, Runs, late};
 pub use jobs::{
-    Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer, room_bytes,
+    Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
+    ahead_bytes_max, room_bytes,
 };
 pub use rate::{IO_RATE, IoRates, sustained_tasks};
 pub use share::{Ahead, Need, share_bound_by_need};

@@ -2,12 +2,17 @@
 
 use std::collections::HashSet;
 
-use forebay_types::{OperationId, PAGES_PER_BLOCK};
+use forebay_eviction::Claims;
+use forebay_scheduling::{
+    BlockRange, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec, ahead_bytes_max, room_bytes,
+};
+use forebay_types::{MountId, OperationId, PAGES_PER_BLOCK, PageRun, SegmentId, WorkerId};
 
 use super::bars::crossing_at;
 use super::tiers::{Counts, Tiers, remembered_by};
 use super::{MixApartJob, MixApartSettings, mixapart, mixapart_batch, sustained};
 use crate::random::Random;
+use crate::workload::Micros;
 
 /// Figure 1's cluster at a tenth: 20 s tasks of 64 MB, 80 % of it cached, behind 1 Gbit/s.
 fn tenth() -> MixApartSettings {
@@ -156,6 +161,44 @@ fn what_is_brought_ahead_beyond_the_share_of_claims_can_go_unread_and_is_counted
         bring(&mut tiers, segment, None);
     });
     assert_eq!(tiers.counts.unread, 24, "who does not read any more holds nothing");
+}
+
+#[test]
+fn as_much_is_brought_ahead_as_claims_hold() {
+    for dram_bytes in [0, 3, 64 * MIB, 100 * MIB + 1, 512 << 30] {
+        let claims: Claims<(), (), Micros> = Claims::new(dram_bytes);
+        assert_eq!(ahead_bytes_max(room_bytes(dram_bytes)), claims.most_bytes());
+    }
+}
+
+#[test]
+fn what_was_brought_ahead_of_tasks_left_before_they_began_while_others_read() {
+    let (worker, job) = (WorkerId(0), JobId(OPERATION.0));
+    let (mut tiers, mut schedule) = (tiers(64, 0), Schedule::new(ScheduleSettings::default()));
+    schedule.worker_joined(worker, 1, room_bytes(64 * MIB));
+    let input = |segment: u64| {
+        let range = BlockRange { segment: SegmentId(segment.into()), pages: PageRun::new(0, 4 * PAGES_PER_BLOCK) };
+        TaskInput { range, storage: MountId(1), holders: Vec::new(), routed: Vec::new() }
+    };
+    schedule.submit(job, 0, 64 * MIB);
+    schedule.add_tasks(job, (0..40).map(|task| TaskSpec { id: TaskId(task), inputs: vec![input(task)] }).collect());
+    let mut others = 100..;
+    for _ in 0..40 {
+        for transfer in schedule.transfers() {
+            bring(&mut tiers, transfer.range.segment.0 as u64, Some(OPERATION));
+            schedule.arrived(transfer.range, worker);
+        }
+        // As much as the tier takes.
+        for other in others.by_ref().take(16) {
+            bring(&mut tiers, other, None);
+        }
+        schedule.departed(worker, &tiers.gone());
+        let started = schedule.next_task(worker).expect("tasks wait");
+        assert!(started.bring.is_empty(), "its input is there");
+        tiers.read(started.task.0, OPERATION);
+        schedule.finished(job, started.task, true);
+    }
+    assert_eq!((tiers.counts.ahead, tiers.counts.unread), (160, 0));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub struct ExecutorEntry {
     pub worker: WorkerId,
     pub(crate) slots: u32,
     seen: Instant,
-    /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
+    /// Room for what waiting tasks will read at the worker beside it; none when that takes no transfers.
     room: Option<u64>,
     /// Tasks that it should have and did not seem to when it last asked.
     unheard: HashSet<TaskName>,
@@ -32,7 +32,7 @@ impl ExecutorEntry {
 }
 
 impl Books {
-    /// An executor has asked for tasks. `room` is what may be brought ahead to the worker beside it; none without a worker.
+    /// An executor has asked for tasks. `room` is for what waiting tasks will read at the worker beside it; none without a worker.
     pub fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
         let seen = forebay_runtime::now();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 use super::STEP_TASKS;
-use super::entries::{Change, InFlight, Job, Near, Range, RangeIx};
+use super::entries::{Ahead, Change, InFlight, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
@@ -237,11 +237,16 @@ impl Schedule {
     pub(super) fn release_ahead(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
         let bytes = range.bytes;
-        if let Some(job) = range.ahead_of.take() {
+        let Some(Ahead { job, arrival, at }) = range.ahead_of.take() else { return };
+        if self.jobs.get(&job).is_some_and(|job| job.arrival == arrival) {
             self.with_job(job, |job| {
                 assert!(job.ahead_bytes >= bytes, "{bytes} bytes of {} were brought ahead", job.ahead_bytes);
                 job.ahead_bytes -= bytes;
             });
         }
+        self.fleet.with(at, |worker| {
+            assert!(worker.ahead_bytes >= bytes, "{bytes} bytes of {} are ahead at a worker", worker.ahead_bytes);
+            worker.ahead_bytes -= bytes;
+        });
     }
 }

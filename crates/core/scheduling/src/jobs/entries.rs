@@ -137,8 +137,8 @@ pub(super) struct Range {
     pub arriving: Option<WorkerId>,
     /// It was urgent when that began.
     pub urgent: bool,
-    /// For which job it was brought ahead; none once a task has started to read it.
-    pub ahead_of: Option<JobId>,
+    /// For whom and where it was brought ahead; none once a task has started to read it.
+    pub ahead_of: Option<Ahead>,
     /// Pending tasks that read it.
     pub readers: BTreeSet<(JobId, TaskId)>,
     /// How many readers it stands under in its jobs' `missing`, where it stands there.
@@ -188,6 +188,16 @@ impl Range {
         })
         .map(|(job, _)| *job)
     }
+}
+
+/// For whom and where a range was brought ahead.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    pub job: JobId,
+    /// Of that job: a later one may have its number.
+    pub arrival: u64,
+    /// Who has it or will.
+    pub at: WorkerId,
 }
 
 /// What is on its way from one storage.

@@ -17,7 +17,9 @@ impl Schedule {
         }
     }
 
-    /// A worker is there, with so many slots for tasks and so many bytes of room for what is brought ahead.
+    /// A worker is there, with so many slots for tasks and so many bytes of room for what tasks that wait will read
+    /// ([`room_bytes`](crate::room_bytes)). What is brought there ahead of tasks is a part of that
+    /// ([`ahead_bytes_max`](crate::ahead_bytes_max)).
     pub fn worker_joined(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
         self.worker_lost(id);
         self.fleet.add(id, slots, room_bytes);
@@ -216,7 +218,7 @@ impl Schedule {
             worker.expects.remove(&ix);
         }
         self.count_range(ix, id, Change::NotExpected);
-        self.end_place(ix);
+        self.end_place(ix, id);
     }
 
     fn end_holding(&mut self, ix: RangeIx, id: WorkerId) {
@@ -227,13 +229,17 @@ impl Schedule {
             worker.holds.remove(&ix);
         }
         self.count_range(ix, id, Change::NotHeld);
-        self.end_place(ix);
+        self.end_place(ix, id);
     }
 
-    /// A range has lost a place, perhaps its last.
-    fn end_place(&mut self, ix: RangeIx) {
-        if self.ranges[ix as usize].is_missing() {
+    /// A range has lost its place at a worker, perhaps its last: what was brought there ahead is there no more.
+    fn end_place(&mut self, ix: RangeIx, id: WorkerId) {
+        if self.ranges[ix as usize].ahead_of.is_some_and(|ahead| ahead.at == id) {
             self.release_ahead(ix);
+        }
+        let range = &self.ranges[ix as usize];
+        if range.is_missing() {
+            assert!(range.ahead_of.is_none(), "what nobody has is ahead of nobody");
             self.count_ready(ix, false);
         }
         self.forget_unused(ix);

@@ -5,8 +5,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use forebay_types::WorkerId;
 
+use super::LOOK_MAX;
 use super::entries::{Near, RangeIx, Rank};
-use super::model::{JobId, TaskId};
+use super::model::{JobId, TaskId, ahead_bytes_max};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Worker {
@@ -17,6 +18,8 @@ pub(super) struct Worker {
     pub near: BTreeMap<JobId, BTreeSet<(Rank, TaskId)>>,
     /// Bytes here or arriving here that pending tasks will read.
     pub waiting_bytes: u64,
+    /// Bytes that were brought here ahead, or are on their way, and that no task has started to read.
+    pub ahead_bytes: u64,
     pub running_bytes: u64,
     pub running: BTreeSet<(JobId, TaskId)>,
     pub holds: BTreeSet<RangeIx>,
@@ -28,12 +31,44 @@ impl Worker {
         (self.waiting_bytes + self.running_bytes) / u64::from(self.slots.max(1))
     }
 
-    /// Its load, whether it has a free slot, and whether that one is beside input of a task that waits.
-    fn filed_under(&self) -> (u64, bool, bool) {
+    /// The longest range that may be brought here ahead: one that the room has space for, and that is held until it is read beside what is
+    /// ahead already. Where nothing is, it need not be held as a whole, so that a small tier has the next task's input coming, too.
+    pub(super) fn longest_ahead(&self) -> u64 {
+        if self.slots == 0 {
+            return 0;
+        }
+        let room = self.room_bytes.saturating_sub(self.waiting_bytes);
+        match self.ahead_bytes {
+            0 => room,
+            ahead => room.min(ahead_bytes_max(self.room_bytes).saturating_sub(ahead)),
+        }
+    }
+
+    /// Whether a range of so many bytes may be brought here ahead.
+    pub(super) fn takes_ahead(&self, bytes: u64) -> bool {
+        self.slots > 0 && bytes <= self.longest_ahead()
+    }
+
+    fn filed_under(&self) -> Filed {
         let is_free = self.free > 0;
-        (self.load(), is_free, is_free && !self.near.is_empty())
+        let longest_ahead = self.longest_ahead().min(LONGEST_FILED);
+        Filed { load: self.load(), longest_ahead, is_free, is_free_beside: is_free && !self.near.is_empty() }
     }
 }
+
+/// What a worker is found by.
+#[derive(Clone, Copy, Debug)]
+struct Filed {
+    load: u64,
+    /// Up to [`LONGEST_FILED`].
+    longest_ahead: u64,
+    is_free: bool,
+    /// And that slot is beside input of a task that waits.
+    is_free_beside: bool,
+}
+
+/// Workers with room for more than any range has are not told apart by it, so that they are not filed anew with each byte.
+pub(super) const LONGEST_FILED: u64 = 1 << 30;
 
 /// The workers, and the orders in which they are found.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +76,8 @@ pub(super) struct Fleet {
     workers: ById<WorkerId, Worker>,
     /// By what waits and runs there, in bytes a slot.
     pub by_load: BTreeSet<(u64, WorkerId)>,
+    /// By the longest range that may be brought there ahead.
+    pub by_longest_ahead: BTreeSet<(u64, WorkerId)>,
     /// Those with a free slot.
     pub free: BTreeSet<WorkerId>,
     /// Of these, those beside input of a task that waits.
@@ -53,7 +90,7 @@ impl Fleet {
         self.workers.get(&id)
     }
 
-    /// To change what a worker holds and expects; its load and free slots, by which workers are sorted, stay as they are.
+    /// To change what a worker holds and expects; its load, room and free slots, by which workers are sorted, stay as they are.
     pub(super) fn get_mut(&mut self, id: WorkerId) -> Option<&mut Worker> {
         self.workers.get_mut(&id)
     }
@@ -65,9 +102,12 @@ impl Fleet {
     }
 
     pub(super) fn add(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
-        let known = self.workers.insert(id, Worker { slots, free: slots, room_bytes, ..Worker::default() });
+        let worker = Worker { slots, free: slots, room_bytes, ..Worker::default() };
+        let Filed { load, longest_ahead, .. } = worker.filed_under();
+        let known = self.workers.insert(id, worker);
         assert!(known.is_none(), "a worker that joins is not there yet");
-        self.by_load.insert((0, id));
+        self.by_load.insert((load, id));
+        self.by_longest_ahead.insert((longest_ahead, id));
         if slots > 0 {
             self.free.insert(id);
         }
@@ -77,24 +117,34 @@ impl Fleet {
     pub(super) fn remove(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.remove(&id) else { return };
         assert!(worker.running.is_empty(), "{} tasks run at a worker that goes", worker.running.len());
-        self.by_load.remove(&(worker.load(), id));
+        assert_eq!(worker.ahead_bytes, 0, "nothing is ahead at a worker that has nothing");
+        let Filed { load, longest_ahead, .. } = worker.filed_under();
+        self.by_load.remove(&(load, id));
+        self.by_longest_ahead.remove(&(longest_ahead, id));
         self.free.remove(&id);
         self.free_beside.remove(&id);
         self.slots -= u64::from(worker.slots);
         assert_eq!(self.by_load.len(), self.workers.len(), "each worker is filed once by its load");
+        assert_eq!(self.by_longest_ahead.len(), self.workers.len(), "each worker is filed once by its room");
     }
 
-    /// Changes a worker and files it under its new load and its free slots.
+    /// Changes a worker and files it under its new load, room and free slots.
     pub(super) fn with(&mut self, id: WorkerId, change: impl FnOnce(&mut Worker)) {
         let Some(worker) = self.workers.get_mut(&id) else { return };
-        let (load, free, beside) = worker.filed_under();
+        let old = worker.filed_under();
         change(worker);
-        let (new_load, is_free, is_beside) = worker.filed_under();
-        if load != new_load {
-            self.by_load.remove(&(load, id));
-            self.by_load.insert((new_load, id));
+        let new = worker.filed_under();
+        for (order, was, is) in
+            [(&mut self.by_load, old.load, new.load), (&mut self.by_longest_ahead, old.longest_ahead, new.longest_ahead)]
+        {
+            if was != is {
+                order.remove(&(was, id));
+                order.insert((is, id));
+            }
         }
-        for (set, was, is) in [(&mut self.free, free, is_free), (&mut self.free_beside, beside, is_beside)] {
+        for (set, was, is) in
+            [(&mut self.free, old.is_free, new.is_free), (&mut self.free_beside, old.is_free_beside, new.is_free_beside)]
+        {
             match is {
                 _ if was == is => false,
                 true => set.insert(id),
@@ -102,6 +152,20 @@ impl Fleet {
             };
         }
         assert_eq!(self.by_load.len(), self.workers.len(), "each worker is filed once by its load");
+        assert_eq!(self.by_longest_ahead.len(), self.workers.len(), "each worker is filed once by its room");
+    }
+
+    /// Workers to which a range of so many bytes may be brought ahead, with their load, the least first. Only those that have the least to do are
+    /// looked at and, where none of them may, those that may take the longest range: so one is found if there is any.
+    pub(super) fn open_to(&self, bytes: u64) -> Vec<(u64, WorkerId)> {
+        let open = |id: WorkerId| self.get(id).filter(|worker| worker.takes_ahead(bytes)).map(|worker| (worker.load(), id));
+        let mut found: Vec<_> = self.by_load.iter().take(LOOK_MAX).filter_map(|(_, id)| open(*id)).collect();
+        if found.is_empty() {
+            found.extend(self.by_longest_ahead.iter().rev().take(LOOK_MAX).filter_map(|(_, id)| open(*id)));
+            found.sort_unstable();
+        }
+        assert!(found.is_sorted(), "workers are found by their load");
+        found
     }
 
     /// A pending task that reads `bytes` has `after` at a worker where it had `before`.

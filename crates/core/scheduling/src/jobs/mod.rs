@@ -21,7 +21,8 @@ mod turn;
 
 pub use books::Schedule;
 pub use model::{
-    Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer, room_bytes,
+    Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer, ahead_bytes_max,
+    room_bytes,
 };
 
 /// Tasks that a call takes in, and lets go, at most; a job of more is taken in and let go by several.

@@ -82,14 +82,20 @@ impl Default for ScheduleSettings {
     }
 }
 
-/// The share of a worker's DRAM tier that may be filled ahead of tasks.
+/// The share of a worker's DRAM tier that may be filled with what waiting tasks will read.
 const ROOM: (u64, u64) = (3, 4);
 
-/// The room for what is brought ahead in a DRAM tier of so many bytes.
+/// The room for what waiting tasks will read in a DRAM tier of so many bytes, brought ahead or there already.
 pub fn room_bytes(dram_bytes: u64) -> u64 {
     let room = dram_bytes / ROOM.1 * ROOM.0;
     assert!(room <= dram_bytes, "no more is brought ahead than a tier takes");
     room
+}
+
+/// Of a room, what may be brought for tasks that have not started: as much as a worker holds against eviction until it is read, a quarter of its
+/// DRAM tier. The rest of the room is for input that waiting tasks find there.
+pub fn ahead_bytes_max(room_bytes: u64) -> u64 {
+    room_bytes / ROOM.0
 }
 
 /// Where a transfer reads.

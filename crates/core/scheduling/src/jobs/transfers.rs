@@ -6,9 +6,9 @@ use forebay_types::{MountId, WorkerId};
 
 use super::LOOK_MAX;
 use super::books::Schedule;
-use super::entries::{Change, Job, RangeIx};
+use super::entries::{Ahead, Change, Job, RangeIx};
 use super::fleet::Worker;
-use super::model::{JobId, Source, Transfer};
+use super::model::{JobId, Source, Transfer, ahead_bytes_max};
 use super::order::turn;
 use super::turn::Turn;
 
@@ -19,7 +19,8 @@ impl Schedule {
     /// less is in flight from its storage than may be: what waits for a storage is passed over by what another one has.
     /// What is brought for a job and those before it, and is not being read, stays within the look-ahead, so that a job is
     /// never kept waiting by what was brought for a later one. A job that has no slot yet is not kept waiting either by what
-    /// tasks of jobs behind it are reading: its transfers are urgent, and only such count.
+    /// tasks of jobs behind it are reading: its transfers are urgent, and only such count. No worker is brought more ahead of tasks than it
+    /// holds until they read it, but for one range.
     pub fn transfers(&mut self) -> Vec<Transfer> {
         self.step();
         let mut started = Vec::new();
@@ -35,17 +36,23 @@ impl Schedule {
                 }
                 continue;
             }
+            // No shorter one overtakes what nobody has room for: that would wait for ever.
             let Some(to) = self.destination(job, ix) else { break };
             let runs_tasks = |worker: &Worker| worker.slots > 0;
             assert!(self.fleet.get(to).is_some_and(runs_tasks), "what is brought for tasks goes to a worker that runs some");
             self.expect(ix, to);
             let range = &mut self.ranges[ix as usize];
-            range.ahead_of = Some(job);
+            range.ahead_of = Some(Ahead { job, arrival: self.jobs[&job].arrival, at: to });
             range.urgent = urgent;
             let bytes = range.bytes;
             started.push(Transfer { range: range.key, from: Source::Storage, to, urgent });
             self.in_flight(storage).urgent_bytes += if urgent { bytes } else { 0 };
             self.with_job(job, |job| job.ahead_bytes += bytes);
+            self.fleet.with(to, |worker| {
+                worker.ahead_bytes += bytes;
+                let held = ahead_bytes_max(worker.room_bytes).max(bytes);
+                assert!(worker.ahead_bytes <= held, "{} bytes are ahead at a worker that holds {held}", worker.ahead_bytes);
+            });
         }
         started
     }
@@ -114,22 +121,21 @@ impl Schedule {
     /// worker that has no more to do than the one with the least and this range.
     fn destination(&self, job: JobId, ix: RangeIx) -> Option<WorkerId> {
         let range = &self.ranges[ix as usize];
-        let has_room = |id: &WorkerId| {
-            self.fleet.get(*id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
-        };
         let near = range.reader(job).map(|task| &self.jobs[&job].tasks[&task].near);
         let is_routed = |id: WorkerId| range.routed.contains(&id);
-        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id));
+        let has_room = |id: WorkerId| self.fleet.get(id).is_some_and(|worker| worker.takes_ahead(range.bytes));
+        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(*id));
         let nearest = nearest.max_by_key(|(id, near)| (near.bytes, is_routed(*id), *id));
         match nearest {
             Some((id, _)) => Some(*id),
             None => {
-                let mut idle = self.fleet.by_load.iter().filter(|(_, id)| has_room(id)).take(LOOK_MAX).peekable();
-                let load_max = idle.peek().map_or(0, |(least, _)| least + range.bytes);
+                let open = self.fleet.open_to(range.bytes);
+                let (least, _) = open.first()?;
+                let load_max = least + range.bytes;
                 // So many of the job's tasks a slot.
                 let crowd = |worker: &Worker| worker.near.get(&job).map_or(0, BTreeSet::len) / worker.slots as usize;
                 let is_elsewhere = |load: u64, id: WorkerId| load > load_max || !is_routed(id);
-                let first = idle.min_by_key(|(load, id)| (self.fleet.get(*id).map(crowd), is_elsewhere(*load, *id)));
+                let first = open.iter().min_by_key(|(load, id)| (self.fleet.get(*id).map(crowd), is_elsewhere(*load, *id)));
                 first.map(|(_, id)| *id)
             }
         }

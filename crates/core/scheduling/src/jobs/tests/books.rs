@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::super::STEP_TASKS;
 use super::super::entries::{Job, Near};
-use super::super::model::Policy;
+use super::super::fleet::LONGEST_FILED;
+use super::super::model::{Policy, ahead_bytes_max};
 use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, Transfer};
 use super::{BYTES, job, range, stepping, storage, task};
 
@@ -31,6 +32,17 @@ enum Event {
 /// Ranges up to a number, every other one of a second storage.
 fn ranges(end: u64) -> impl Strategy<Value = u64> {
     (0..end).prop_map(|number| ((number % 2) << 40) | number)
+}
+
+/// A worker's room: for more than there is, for some ranges ahead, and for one at a time.
+fn room() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(1_u64 << 40), (1..16u64).prop_map(|ranges| ranges * BYTES)]
+}
+
+/// The workers there are come again, with so much room.
+fn set_room(schedule: &mut Schedule, room: u64) {
+    let workers: Vec<_> = schedule.fleet.iter().map(|(id, worker)| (id, worker.slots)).collect();
+    workers.into_iter().for_each(|(id, slots)| schedule.worker_joined(id, slots, room));
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -90,9 +102,8 @@ fn check(schedule: &Schedule) {
             }
         }
         assert_eq!((job.ready, job.pending, job.running), (ready, pending, running));
-        let ahead: u64 = schedule.ranges.iter().filter(|range| range.ahead_of == Some(*job_id)).map(|range| range.bytes).sum();
-        assert_eq!(job.ahead_bytes, ahead);
     }
+    check_ahead(schedule);
     check_orders(schedule);
     for (ix, range) in schedule.ranges.iter().enumerate() {
         let ix = ix as u32;
@@ -115,6 +126,27 @@ fn check(schedule: &Schedule) {
         assert!(schedule.fleet.by_load.contains(&(worker.load(), id)));
     }
     assert_eq!(schedule.fleet.by_load.len(), schedule.fleet.iter().count());
+}
+
+/// What is ahead of each job and at each worker, counted again from the ranges alone.
+fn check_ahead(schedule: &Schedule) {
+    let (mut of, mut at) = (BTreeMap::<(JobId, u64), u64>::new(), BTreeMap::<WorkerId, u64>::new());
+    for range in &schedule.ranges {
+        let Some(ahead) = range.ahead_of else { continue };
+        assert!(range.places().any(|(place, _)| place == ahead.at), "what is ahead at a worker is there, or on its way");
+        *of.entry((ahead.job, ahead.arrival)).or_default() += range.bytes;
+        *at.entry(ahead.at).or_default() += range.bytes;
+    }
+    for (id, job) in &schedule.jobs {
+        assert_eq!(job.ahead_bytes, of.remove(&(*id, job.arrival)).unwrap_or_default());
+    }
+    for (id, worker) in schedule.fleet.iter() {
+        assert_eq!(worker.ahead_bytes, at.remove(&id).unwrap_or_default());
+        assert!(worker.ahead_bytes <= ahead_bytes_max(worker.room_bytes).max(BYTES), "one range, or what is held");
+        assert!(schedule.fleet.by_longest_ahead.contains(&(worker.longest_ahead().min(LONGEST_FILED), id)));
+    }
+    assert!(at.is_empty(), "nothing is ahead at a worker that is not there: {at:?}");
+    assert_eq!(schedule.fleet.by_longest_ahead.len(), schedule.fleet.iter().count());
 }
 
 /// The orders of jobs, sorted again from the jobs alone.
@@ -227,10 +259,13 @@ proptest! {
     #[test]
     fn the_books_are_what_brute_force_counts(
         events in prop::collection::vec(event(), 1..60), fair in any::<bool>(), step in prop_oneof![Just(STEP_TASKS), 1..4usize],
+        room in room(),
     ) {
         let policy = if fair { Policy::Fair } else { Policy::Fifo };
         let settings = ScheduleSettings { policy, in_flight_bytes: 3 * BYTES, look_ahead_bytes: 8 * BYTES, ..ScheduleSettings::default() };
         let (mut schedule, mut again) = (stepping(3, settings, step), stepping(3, settings, step));
+        set_room(&mut schedule, room);
+        set_room(&mut again, room);
         let (mut jobs, mut jobs_again) = (0, 0);
         for event in &events {
             let answer = apply(&mut schedule, event, &mut jobs);
@@ -243,10 +278,12 @@ proptest! {
     fn every_task_runs_and_every_range_is_brought(
         jobs in prop::collection::vec((0..3i32, prop::collection::vec(prop::collection::vec(ranges(30), 0..4), 1..8)), 1..6),
         seed in any::<u64>(), fair in any::<bool>(), workers in 1..5u64, step in prop_oneof![Just(STEP_TASKS), 1..4usize],
+        room in room(),
     ) {
         let policy = if fair { Policy::Fair } else { Policy::Fifo };
         let settings = ScheduleSettings { policy, in_flight_bytes: 2 * BYTES, look_ahead_bytes: 4 * BYTES, ..ScheduleSettings::default() };
         let mut schedule = stepping(workers, settings, step);
+        set_room(&mut schedule, room);
         let (mut waiting, mut needed) = (0, BTreeSet::new());
         for (id, (priority, tasks)) in (0..).zip(&jobs) {
             waiting += tasks.len();
@@ -274,6 +311,7 @@ proptest! {
         }
         prop_assert_eq!(waiting, 0);
         prop_assert_eq!(needed.len(), 0);
+        prop_assert!(schedule.fleet.iter().all(|(_, worker)| worker.ahead_bytes == 0), "no task is left to be ahead of");
         check(&schedule);
     }
 }

@@ -69,6 +69,22 @@ fn what_was_brought_ahead_and_not_counted_is_caught() {
 }
 
 #[test]
+#[should_panic(expected = "of 0 are ahead at a worker")]
+fn what_is_ahead_at_a_worker_and_not_counted_is_caught() {
+    let mut schedule = coming();
+    the_worker(&mut schedule).ahead_bytes = 0;
+    schedule.next_task(WORKER);
+}
+
+#[test]
+#[should_panic(expected = "nothing is ahead at a worker that has nothing")]
+fn what_is_counted_ahead_at_a_worker_and_is_not_there_is_caught() {
+    let mut schedule = coming();
+    the_worker(&mut schedule).ahead_bytes += 1;
+    schedule.worker_lost(WORKER);
+}
+
+#[test]
 #[should_panic(expected = "what no longer arrives was counted")]
 fn what_is_in_flight_and_not_counted_is_caught() {
     let mut schedule = coming();

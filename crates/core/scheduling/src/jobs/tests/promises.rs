@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_types::WorkerId;
 use proptest::prelude::*;
 
-use super::super::model::{Policy, Source};
-use super::super::{JobId, Schedule, ScheduleSettings, TaskSpec};
+use super::super::model::{Policy, Source, ahead_bytes_max};
+use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskSpec};
 use super::{BYTES, cluster, job, range, task};
 
 /// Jobs of (priority, tasks' ranges); every range is of one job, so that a transfer says for whom it is.
@@ -54,6 +54,62 @@ proptest! {
                 schedule.arrived(transfer.range, transfer.to);
             }
         }
+    }
+
+    #[test]
+    fn what_is_ahead_at_a_worker_is_bounded_whatever_happens_and_nothing_is_in_the_end(
+        jobs in jobs(1..16), room in 1..16u64, events in prop::collection::vec((0..5u8, 0..2u64), 0..200),
+    ) {
+        let mut schedule = cluster(2, 2, ScheduleSettings::default());
+        (0..2).for_each(|id| schedule.worker_joined(WorkerId(id), 2, room * BYTES));
+        submit(&mut schedule, &jobs, &[]);
+        let most = ahead_bytes_max(room * BYTES).max(BYTES);
+        let (mut ahead, mut on_the_way, mut running) = (BTreeMap::<BlockRange, WorkerId>::new(), Vec::new(), Vec::new());
+        let mut left: usize = jobs.iter().map(|(_, count)| count).sum();
+        // Once they are over, all that can happen does.
+        let afterwards = [(4, 0), (3, 0), (3, 1), (0, 0)].into_iter().cycle().take(2_000);
+        for (event, worker) in events.into_iter().chain(afterwards) {
+            if left == 0 {
+                break;
+            }
+            for transfer in schedule.transfers() {
+                ahead.insert(transfer.range, transfer.to);
+                on_the_way.push(transfer);
+            }
+            for id in [WorkerId(0), WorkerId(1)] {
+                let bytes = ahead.values().filter(|to| **to == id).count() as u64 * BYTES;
+                prop_assert_eq!(schedule.fleet.get(id).unwrap().ahead_bytes, bytes);
+                prop_assert!(bytes <= most, "{bytes} of {most}");
+            }
+            match event {
+                3 => {
+                    let Some(started) = schedule.next_task(WorkerId(worker)) else { continue };
+                    ahead.remove(&range(started.job.0 * 1_000 + started.task.0));
+                    on_the_way.extend(started.bring.iter().filter(|transfer| transfer.from == Source::Storage));
+                    running.push((started.job, started.task));
+                }
+                4 => {
+                    let Some((job, task)) = running.pop() else { continue };
+                    schedule.finished(job, task, true);
+                    left -= 1;
+                }
+                fate => {
+                    let Some(transfer) = on_the_way.pop() else { continue };
+                    match fate {
+                        0 => schedule.arrived(transfer.range, transfer.to),
+                        1 => schedule.failed(transfer.range, transfer.to),
+                        _ => {
+                            schedule.arrived(transfer.range, transfer.to);
+                            schedule.evicted(transfer.range, transfer.to);
+                        }
+                    }
+                    if fate > 0 {
+                        ahead.remove(&transfer.range);
+                    }
+                }
+            }
+        }
+        prop_assert_eq!((left, ahead.len()), (0, 0), "each job has ended");
     }
 
     #[test]

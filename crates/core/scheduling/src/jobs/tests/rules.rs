@@ -3,7 +3,7 @@
 use forebay_types::{PageRun, WorkerId};
 
 use super::super::model::{Policy, Source};
-use super::super::{JobId, ScheduleSettings, TaskId};
+use super::super::{JobId, Schedule, ScheduleSettings, TaskId};
 use super::super::{STEP_STARTS, STEP_TASKS};
 use super::{BYTES, cluster, job, range, stepping, storage, task};
 
@@ -88,6 +88,93 @@ fn what_was_brought_for_a_later_job_never_keeps_the_next_one_waiting() {
     assert!(schedule.transfers().is_empty(), "the look-ahead is used up");
     job(&mut schedule, 2, 1, vec![task(0, &[50], &[])]);
     assert_eq!(segments(&schedule.transfers()), [50]);
+}
+
+/// A worker with a slot and room for so many ranges, a third of them brought ahead, and much that may be in flight.
+fn with_room(ranges: u64) -> Schedule {
+    let mut schedule = cluster(1, 1, ScheduleSettings { in_flight_bytes: 64 * BYTES, ..settings() });
+    schedule.worker_joined(WorkerId(0), 1, ranges * BYTES);
+    schedule
+}
+
+#[test]
+fn more_was_brought_ahead_to_a_worker_than_it_holds_until_tasks_begin() {
+    let mut schedule = with_room(9);
+    job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[])).collect());
+    assert_eq!(segments(&schedule.transfers()), [0, 1, 2]);
+    (0..3).for_each(|number| schedule.arrived(range(number), WorkerId(0)));
+    assert!(schedule.transfers().is_empty(), "all of it is still to be read");
+    let started = schedule.next_task(WorkerId(0)).expect("tasks wait");
+    assert_eq!((started.task, segments(&schedule.transfers())), (TaskId(0), vec![3]));
+    schedule.finished(started.job, started.task, true);
+    assert!(schedule.transfers().is_empty(), "it was no longer ahead when it ended");
+    schedule.evicted(range(1), WorkerId(0));
+    assert_eq!(segments(&schedule.transfers()), [1], "what has gone is not ahead");
+    schedule.failed(range(3), WorkerId(0));
+    assert_eq!(segments(&schedule.transfers()), [3], "and neither is what does not come");
+    schedule.close(JobId(1));
+    (0..4).for_each(|number| schedule.arrived(range(number), WorkerId(0)));
+    job(&mut schedule, 2, 0, (30..40).map(|id| task(id, &[id], &[])).collect());
+    assert_eq!(schedule.transfers().len(), 3, "nor what nobody reads any more");
+}
+
+#[test]
+fn what_waiting_tasks_find_there_takes_nothing_from_what_is_brought_ahead() {
+    let mut schedule = with_room(12);
+    let cached = |id: u64| task(id, &[id], if id < 6 { &[0] } else { &[] });
+    job(&mut schedule, 1, 0, (0..20).map(cached).collect());
+    assert_eq!(segments(&schedule.transfers()), [6, 7, 8, 9], "of a job most of whose input may be there");
+}
+
+#[test]
+fn one_range_is_brought_ahead_however_little_a_worker_holds() {
+    let mut schedule = with_room(2);
+    job(&mut schedule, 1, 0, (0..3).map(|id| task(id, &[id], &[])).collect());
+    for next in 0..3 {
+        assert_eq!(segments(&schedule.transfers()), [next]);
+        assert!(schedule.transfers().is_empty(), "one");
+        let started = schedule.next_task(WorkerId(0)).expect("tasks wait");
+        assert!(started.bring.is_empty(), "its input is on its way");
+        schedule.arrived(range(next), WorkerId(0));
+        schedule.finished(started.job, started.task, true);
+    }
+}
+
+#[test]
+fn what_has_left_the_worker_that_it_was_brought_to_is_not_ahead_there_though_another_one_has_it() {
+    let mut schedule = cluster(2, 1, settings());
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[])]);
+    let brought = schedule.transfers()[0];
+    schedule.arrived(brought.range, brought.to);
+    let other = WorkerId(1 - brought.to.0);
+    schedule.arrived(brought.range, other);
+    let ahead = |schedule: &Schedule| [brought.to, other].map(|id| schedule.fleet.get(id).unwrap().ahead_bytes);
+    assert_eq!(ahead(&schedule), [BYTES, 0]);
+    schedule.evicted(brought.range, brought.to);
+    assert_eq!(ahead(&schedule), [0, 0]);
+    assert!(schedule.transfers().is_empty(), "it is there");
+}
+
+#[test]
+fn what_was_brought_ahead_of_a_job_that_is_over_was_taken_for_that_of_a_later_one_of_its_number() {
+    let mut schedule = with_room(3);
+    job(&mut schedule, 1, 5, vec![task(0, &[7], &[])]);
+    job(&mut schedule, 2, 0, vec![task(0, &[7], &[])]);
+    assert_eq!(segments(&schedule.transfers()), [7]);
+    schedule.close(JobId(1));
+    job(&mut schedule, 1, 0, vec![task(0, &[8], &[])]);
+    assert!(schedule.transfers().is_empty(), "what another job is still to read is ahead");
+    assert_eq!(schedule.next_task(WorkerId(0)).expect("tasks wait").job, JobId(2));
+    assert_eq!(segments(&schedule.transfers()), [8]);
+}
+
+#[test]
+fn a_worker_with_room_is_found_behind_many_that_have_none() {
+    let mut schedule = cluster(200, 1, settings());
+    (0..199).for_each(|id| schedule.worker_joined(WorkerId(id), 1, 0));
+    job(&mut schedule, 1, 0, vec![task(0, &[1], &[])]);
+    let to: Vec<WorkerId> = schedule.transfers().iter().map(|transfer| transfer.to).collect();
+    assert_eq!(to, [WorkerId(199)]);
 }
 
 #[test]
