@@ -34,8 +34,8 @@ fn a_deletion_of_what_is_planned_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "at most one replica of a segment goes")]
-fn two_deletions_of_a_segment_are_caught() {
+#[should_panic(expected = "half go at most")]
+fn a_deletion_of_all_of_a_segment_is_caught() {
     check(&[0, 1], |_| (Changes { delete: vec![(0, 0), (0, 1)], ..Changes::default() }, Garbage::default()));
 }
 
