@@ -72,9 +72,9 @@ impl Speeds {
     }
 
     /// The parts of all work that workers should be given, in any unit: the speeds of [`Self::of`] where all are equal, or have as much to
-    /// do as they can. Who has to wait a while for a slow worker waits longer there, so that with less to do the slow ones are given less than
-    /// by their speed: what makes the mean wait of all the shortest where work comes at random (each worker is left spare capacity
-    /// by the root of its speed; J. Buzen and P. Chen, "Optimal load balancing in memory hierarchies", 1974).
+    /// do as they can. As many reads in line take longer at a slow worker, so that with less to do the slow ones are given less than by their
+    /// speed: what makes the mean time of a read the shortest where they come at random (spare capacity is left by the root of the
+    /// speed; J. Buzen and P. Chen, "Optimal load balancing in memory hierarchies", 1974).
     ///
     /// ```
     /// # use std::time::Duration;
