@@ -45,10 +45,11 @@ pub struct Changes {
 
 /// The next step from what is held to `plan`.
 ///
-/// Loads are all due at once. Deleting is lazy, as the paper's (Getafix, section 4.4), where one replica of a segment goes a run:
-/// here half of them at most, so that what was as hot as to be everywhere is gone in a few runs; and make before break: a replica stays while a client's table may name it, while a planned replica of its segment is still
-/// loading, and while fewer would be left than the segment's minimum, which is 1 for all: the last replica of a segment
-/// that is no longer planned is for [`garbage`](crate::garbage) to take.
+/// Loads are all due at once. Deleting is lazy: where the paper lets one replica of a segment go in a run (Getafix, section 4.4), here
+/// half of them go at most, so that what was hot enough to be everywhere is gone in a few runs. And make before break: a replica stays
+/// while a client's table may name it, while a planned replica of its segment is still loading, and while fewer would be left than
+/// the segment's minimum, which is 1 for all: the last replica of a segment that is no longer planned is for
+/// [`garbage`](crate::garbage) to take.
 pub fn changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>) -> Changes {
     let mut changes = Changes::default();
     let mut used: Vec<u64> = vec![0; snapshot.workers.len()];
