@@ -40,6 +40,13 @@ fn a_deletion_of_all_of_a_segment_is_caught() {
 }
 
 #[test]
+#[should_panic(expected = "a replica goes once")]
+fn a_deletion_that_comes_twice_is_caught() {
+    let other = |plan: &Plan| (0, 1 - planned(plan));
+    check(&[0, 1], |plan| (Changes { delete: vec![other(plan); 2], ..Changes::default() }, Garbage::default()));
+}
+
+#[test]
 #[should_panic(expected = "keeps its 1 replicas")]
 fn a_deletion_of_the_last_replica_is_caught() {
     check(&[1], |plan| (Changes { delete: vec![(0, 1 - planned(plan))], ..Changes::default() }, Garbage::default()));
