@@ -108,10 +108,6 @@ pub enum Serve {
         coordinator: String,
         /// Of the DRAM tier.
         dram_bytes: u64,
-        /// Where it listens; at any port when not set.
-        listen: Option<String>,
-        /// Where others are told that it does.
-        advertise: Option<String>,
         /// Bytes a second that it sends at most, to all as to who is on another host.
         #[arg(long)]
         sends: Option<u64>,
@@ -130,8 +126,9 @@ impl Serve {
                 let worker = WorkerShape { dram_bytes, disk_bytes, listen, advertise, sends: None };
                 serve::node(folder, NodeShape { worker, window: window_ms.map(Duration::from_millis) }).await
             }
-            Self::ServeWorker { folder, coordinator, dram_bytes, listen, advertise, sends } => {
-                serve::worker(folder, coordinator, WorkerShape { dram_bytes, disk_bytes: 0, listen, advertise, sends }).await
+            Self::ServeWorker { folder, coordinator, dram_bytes, sends } => {
+                let shape = WorkerShape { dram_bytes, disk_bytes: 0, listen: None, advertise: None, sends };
+                serve::worker(folder, coordinator, shape).await
             }
         }
     }

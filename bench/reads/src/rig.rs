@@ -174,7 +174,7 @@ impl Node {
 
 /// Another worker, in a process of its own; dropping it kills it.
 pub struct Worker {
-    _served: Served,
+    served: Served,
     _folder: TempDir,
 }
 
@@ -190,9 +190,9 @@ impl Worker {
         Self::with(coordinator, dram_bytes, &[sends.as_str()])
     }
 
-    /// The same of one behind a link: where it listens, and where others are told that it does.
-    pub fn behind(coordinator: &str, dram_bytes: u64, (listen, advertise): (&str, &str)) -> Result<Self> {
-        Self::with(coordinator, dram_bytes, &[listen, advertise])
+    /// From now on it sends so many bytes a second at most.
+    pub fn sends(&mut self, bytes_per_sec: u64) -> Result<()> {
+        self.served.ask(&format!("sends {bytes_per_sec}")).map(|_| ())
     }
 
     fn with(coordinator: &str, dram_bytes: u64, more: &[&str]) -> Result<Self> {
@@ -200,7 +200,7 @@ impl Worker {
         let (shown, dram_bytes) = (shown(&folder), dram_bytes.to_string());
         let always = ["serve-worker", shown.as_str(), coordinator, dram_bytes.as_str()];
         let (served, _) = Served::start([&always[..], more].concat())?;
-        Ok(Self { _served: served, _folder: folder })
+        Ok(Self { served, _folder: folder })
     }
 }
 

@@ -101,13 +101,17 @@ async fn gateway(node: &mut Node) -> Result<u64> {
     Ok(node.serve_s3(client, settings).await?.address().port().into())
 }
 
-/// A worker of a coordinator that runs elsewhere.
+/// A worker of a coordinator that runs elsewhere: `sends BYTES_PER_SEC` sets what it sends at most.
 pub(crate) async fn worker(folder: String, coordinator: String, shape: WorkerShape) -> Result<()> {
     let mut node = Node::join(coordinator.parse()?, security());
     start_worker(&mut node, &folder, shape).await?;
     say("joined")?;
-    if let Some(line) = lines().recv().await {
-        return Err(Error::invalid(format!("unknown request {line:?}")));
+    let mut lines = lines();
+    while let Some(line) = lines.recv().await {
+        let unknown = || Error::invalid(format!("unknown request {line:?}"));
+        let rate: u64 = line.strip_prefix("sends ").and_then(|rate| rate.parse().ok()).ok_or_else(unknown)?;
+        node.workers.iter().for_each(|worker| worker.set_serve_bytes_per_sec(Some(rate)));
+        say("ok")?;
     }
     node.shutdown().await;
     Ok(())

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 /// Bytes that take their place on the link together: about 2.5 ms of it, within these.
 const PIECE_BYTES: (u64, u64) = (16 << 10, 256 << 10);
@@ -37,15 +36,6 @@ struct Way {
 impl Link {
     /// Who connects to the link's address is connected to the target's; it carries what it can until it is set.
     pub fn open(target: SocketAddr) -> io::Result<Self> {
-        Self::with_buffers(target, None)
-    }
-
-    /// The same of a link that takes so many bytes of a connection from its target before it has carried them, and as many more at most.
-    pub fn shallow(target: SocketAddr, bytes: usize) -> io::Result<Self> {
-        Self::with_buffers(target, Some(bytes))
-    }
-
-    fn with_buffers(target: SocketAddr, buffers: Option<usize>) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let way = || {
@@ -59,7 +49,7 @@ impl Link {
             for socket in listener.incoming() {
                 let Ok(socket) = socket else { continue };
                 // Whoever connected hears that nobody is there.
-                let _ = connect(socket, (target, buffers), &there, &back);
+                let _ = connect(socket, target, &there, &back);
             }
         });
         Ok(link)
@@ -92,17 +82,8 @@ impl Link {
     }
 }
 
-fn connect(
-    socket: TcpStream,
-    (target, buffers): (SocketAddr, Option<usize>),
-    there: &Arc<Way>,
-    back: &Arc<Way>,
-) -> io::Result<()> {
+fn connect(socket: TcpStream, target: SocketAddr, there: &Arc<Way>, back: &Arc<Way>) -> io::Result<()> {
     let other = TcpStream::connect(target)?;
-    if let Some(bytes) = buffers {
-        // The kernel takes twice of what it is told.
-        set_socket_recv_buffer_size(&other, bytes)?;
-    }
     socket.set_nodelay(true)?;
     other.set_nodelay(true)?;
     for (way, from, to) in [(there, socket.try_clone()?, other.try_clone()?), (back, other, socket)] {

@@ -1,7 +1,7 @@
 //! SQL over columns that a worker keeps decoded, against the same files warm in the same tier.
 
 mod afar;
-pub mod link;
+mod link;
 mod liquid_cache;
 mod parquet;
 mod peer;

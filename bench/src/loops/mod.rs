@@ -18,7 +18,7 @@ pub enum Loops {
     Counted,
     /// An object becomes hot and stops to be, by S3 alone.
     HotSpot,
-    /// The network of one of four workers carries half as much from now on.
+    /// One of four workers sends half as much from now on.
     SlowWorker,
     /// SQL, S3 and the client API at once under a bound, with and without a load in the background.
     Together,

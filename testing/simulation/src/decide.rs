@@ -203,8 +203,8 @@ impl Planner {
                 worker.served_work,
             );
         }
-        for (room, id) in self.rooms.iter_mut().zip(&self.workers) {
-            room.speed = self.speeds.of(*id);
+        for (room, share) in self.rooms.iter_mut().zip(self.speeds.shares(&self.workers)) {
+            room.speed = share;
         }
     }
 

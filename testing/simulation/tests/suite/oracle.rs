@@ -19,12 +19,21 @@ pub struct Oracle {
     /// The latest ones, the oldest first.
     tables: VecDeque<Table>,
     tables_of_clients: HashMap<u32, u64>,
-    /// Segments that lost a replica by the plan that is being carried out, and when that was.
-    deleted: HashMap<u32, Micros>,
+    /// Of each segment, the last run in which it lost a replica.
+    runs: HashMap<u32, Run>,
     pub collected: usize,
     pub deletions: usize,
     pub loads: usize,
     pub answered: usize,
+}
+
+/// How a segment's replicas go when a plan is carried out.
+struct Run {
+    at: Micros,
+    /// Replicas before the first one went.
+    held: usize,
+    /// Of these, what the plan deleted.
+    deleted: usize,
 }
 
 /// A routing table that clients may go by.
@@ -60,10 +69,22 @@ impl Oracle {
         );
     }
 
+    /// The run of now, in which a replica of the segment is about to go.
+    fn run(&mut self, now: Micros, segment: u32) -> &mut Run {
+        let held = self.held.iter().filter(|(held, _)| *held == segment).count();
+        let run = self.runs.entry(segment).or_insert(Run { at: now, held, deleted: 0 });
+        if run.at != now {
+            *run = Run { at: now, held, deleted: 0 };
+        }
+        run
+    }
+
     fn deleted(&mut self, now: Micros, segment: u32, worker: u32) {
         self.deletions += 1;
-        let last = self.deleted.insert(segment, now);
-        assert_ne!(last, Some(now), "a run deleted two replicas of segment {segment}");
+        let run = self.run(now, segment);
+        run.deleted += 1;
+        let (deleted, held) = (run.deleted, run.held);
+        assert!(deleted <= (held / 2).max(1), "a run deleted {deleted} of {held} replicas of segment {segment}");
         self.drop_replica(segment, worker);
         let left = self.held.iter().filter(|(held, _)| *held == segment).count();
         assert!(left > 0, "segment {segment} has no replica left after worker {worker} deleted its own");
@@ -124,6 +145,7 @@ impl Observer for Oracle {
             Fact::Deleted { segment, worker } => self.deleted(now, segment, worker),
             Fact::Collected { segment, worker } => {
                 self.collected += 1;
+                self.run(now, segment);
                 self.drop_replica(segment, worker);
             }
             Fact::Named { version, segment, worker } => {

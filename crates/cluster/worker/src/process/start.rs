@@ -140,6 +140,11 @@ impl Worker {
         self.rooms.cluster.id
     }
 
+    /// Has it send so many bytes a second at most from now on, as [`WorkerSettings::serve_bytes_per_sec`].
+    pub fn set_serve_bytes_per_sec(&self, most: Option<u64>) {
+        self.rooms.signals.set_pace(most);
+    }
+
     /// What the worker knows of itself.
     pub fn report(&self) -> WorkerReport {
         self.rooms.report()

@@ -44,6 +44,11 @@ impl Signals {
         Self { meters, load, popularity: Popularity::new(), changes, accessed, pace }
     }
 
+    /// Answers leave at most so fast from now on.
+    pub(crate) fn set_pace(&self, serve_bytes_per_sec: Option<u64>) {
+        self.pace.set(serve_bytes_per_sec);
+    }
+
     /// Waits for the turn of bytes to be sent, and gives their number.
     pub(crate) async fn send(&self, payload: &[Bytes]) -> u64 {
         let bytes = payload.iter().map(|bytes| bytes.len() as u64).sum();

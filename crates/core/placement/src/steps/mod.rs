@@ -5,6 +5,8 @@ mod garbage;
 #[cfg(test)]
 mod postconditions;
 
+use std::cmp::Reverse;
+
 use crate::{Holdings, Plan, Snapshot};
 
 pub use garbage::{Garbage, Replica, Storage, collect, garbage};
@@ -43,10 +45,11 @@ pub struct Changes {
 
 /// The next step from what is held to `plan`.
 ///
-/// Loads are all due at once. Deleting is lazy, at most one replica of a segment a run (Getafix, section 4.4), and make
-/// before break: a replica stays while a client's table may name it, while a planned replica of its segment is still
-/// loading, and while fewer would be left than the segment's minimum, which is 1 for all: the last replica of a segment
-/// that is no longer planned is for [`garbage`](crate::garbage) to take.
+/// Loads are all due at once. Deleting is lazy: where the paper lets one replica of a segment go in a run (Getafix, section 4.4), here
+/// half of them go at most, so that what was hot enough to be everywhere is gone in a few runs. And make before break: a replica stays
+/// while a client's table may name it, while a planned replica of its segment is still loading, and while fewer would be left than
+/// the segment's minimum, which is 1 for all: the last replica of a segment that is no longer planned is for
+/// [`garbage`](crate::garbage) to take.
 pub fn changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>) -> Changes {
     let mut changes = Changes::default();
     let mut used: Vec<u64> = vec![0; snapshot.workers.len()];
@@ -70,15 +73,22 @@ pub fn changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>) -> C
         }
         let spare: Vec<u32> = held.iter().copied().filter(|worker| !plan.holds(segment, *worker)).collect();
         let least = demand.minimum.max(1) as usize;
-        // The fullest worker gives its replica up first.
-        let leaves = spare.iter().copied().filter(|worker| !flight.named.holds(segment, *worker));
-        let leaves = leaves.max_by_key(|worker| (used.get(*worker as usize).copied(), std::cmp::Reverse(*worker)));
-        let leaves = leaves.filter(|_| ready && held.len() > least);
-        changes.delete.extend(leaves.map(|worker| (segment, worker)));
-        changes.keep.extend(spare.into_iter().filter(|worker| Some(*worker) != leaves).map(|worker| (segment, worker)));
+        // The fullest workers give their replicas up first.
+        let leaves = spare.iter().copied().filter(|worker| ready && !flight.named.holds(segment, *worker));
+        let mut leaves: Vec<u32> = leaves.collect();
+        leaves.sort_by_key(|worker| (Reverse(used.get(*worker as usize).copied()), *worker));
+        leaves.truncate(at_once(held.len()).min(held.len().saturating_sub(least)));
+        leaves.sort_unstable();
+        changes.delete.extend(leaves.iter().map(|worker| (segment, *worker)));
+        changes.keep.extend(spare.into_iter().filter(|worker| !leaves.contains(worker)).map(|worker| (segment, worker)));
     }
     of_changes(snapshot, plan, flight, &changes);
     changes
+}
+
+/// Replicas of a segment that may go in one run, of those that are held.
+fn at_once(held: usize) -> usize {
+    (held / 2).max(1)
 }
 
 /// Loads bring what is planned and not there; deletions take what is not planned, and leave enough.
@@ -87,12 +97,15 @@ fn of_changes(snapshot: &Snapshot<'_>, plan: &Plan, flight: &InFlight<'_>, chang
         let is_new = !snapshot.held.holds(load.segment, load.worker) && !flight.loading.holds(load.segment, load.worker);
         assert!(is_new && plan.holds(load.segment, load.worker), "{load:?} brings what is planned and not on its way");
     }
-    let once = changes.delete.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    assert!(once, "at most one replica of a segment goes, and segments ascend");
-    for &(segment, worker) in &changes.delete {
-        let least = snapshot.segments[segment as usize].minimum.max(1) as usize;
-        assert!(!plan.holds(segment, worker), "segment {segment} at worker {worker} is planned, and stays");
-        assert!(!flight.named.holds(segment, worker), "segment {segment} at worker {worker} is named by a table, and stays");
-        assert!(snapshot.held.of(segment).len() > least, "segment {segment} keeps its {least} replicas");
+    assert!(changes.delete.is_sorted_by(|one, next| one < next), "a replica goes once, and segments ascend");
+    for gone in changes.delete.chunk_by(|one, next| one.0 == next.0) {
+        let segment = gone[0].0;
+        let (held, least) = (snapshot.held.of(segment).len(), snapshot.segments[segment as usize].minimum.max(1) as usize);
+        assert!(gone.len() <= at_once(held), "of {held} replicas of segment {segment} half go at most");
+        assert!(held >= least + gone.len(), "segment {segment} keeps its {least} replicas");
+        for &(_, worker) in gone {
+            assert!(!plan.holds(segment, worker), "segment {segment} at worker {worker} is planned, and stays");
+            assert!(!flight.named.holds(segment, worker), "segment {segment} at worker {worker} is named by a table, and stays");
+        }
     }
 }

@@ -34,9 +34,16 @@ fn a_deletion_of_what_is_planned_is_caught() {
 }
 
 #[test]
-#[should_panic(expected = "at most one replica of a segment goes")]
-fn two_deletions_of_a_segment_are_caught() {
+#[should_panic(expected = "half go at most")]
+fn a_deletion_of_all_of_a_segment_is_caught() {
     check(&[0, 1], |_| (Changes { delete: vec![(0, 0), (0, 1)], ..Changes::default() }, Garbage::default()));
+}
+
+#[test]
+#[should_panic(expected = "a replica goes once")]
+fn a_deletion_that_comes_twice_is_caught() {
+    let other = |plan: &Plan| (0, 1 - planned(plan));
+    check(&[0, 1], |plan| (Changes { delete: vec![other(plan); 2], ..Changes::default() }, Garbage::default()));
 }
 
 #[test]

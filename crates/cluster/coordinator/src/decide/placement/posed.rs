@@ -40,10 +40,11 @@ impl Placement {
         };
         let wanted = mounts.into_iter().filter_map(&mount).map(asked).max();
         let domains = domains(&ids.iter().map(place).collect::<Vec<_>>(), wanted.unwrap_or(0));
+        let shares = self.speeds.shares(&ids);
         let blank = |part: fn(&Room) -> (u64, forebay_placement::Storage)| {
-            let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, (host, domain)), room)| WorkerRoom {
+            let workers = shares.iter().zip(&domains).zip(&rooms).map(|((share, (host, domain)), room)| WorkerRoom {
                 capacity: None,
-                speed: self.speeds.of(*worker),
+                speed: *share,
                 bytes: part(room).0,
                 host: *host,
                 domain: *domain,

@@ -153,7 +153,7 @@ impl World {
                     prop_assert!(named.iter().all(|named| !named.contains(&object)), "{worker} drops what a client may ask for");
                     node.holds.remove(&object);
                     *self.dropped.entry(object).or_default() += 1;
-                    prop_assert!(self.dropped[&object] <= 1, "two replicas of {object} go in one run");
+                    prop_assert!(self.dropped[&object] <= 2, "of five replicas of {object} more than half go in one run");
                     (segment, false)
                 }
             };

@@ -70,6 +70,24 @@ fn a_worker_that_comes_or_goes_is_planned_for_before_the_window_ends() {
     assert_eq!(plans(&state), before + 2);
 }
 
+#[test]
+fn a_slow_worker_was_given_as_much_as_by_its_speed_though_there_was_little_to_do() {
+    let (mut state, now, window) = two_workers();
+    for (worker, busy_bytes) in [(1, 60 * MIB), (2, 30 * MIB)] {
+        let uses = (0..10).map(|number| read(&format!("t/{worker}/{number}"), 10, MIB)).collect();
+        let report = WindowReport { window, lasted: at(60.0), busy: at(30.0), busy_bytes, uses, ..WindowReport::default() };
+        beat_with(&mut state, now, Heartbeat { window: Some(report), ..blank(worker) });
+    }
+    let status = state.placement_status(20);
+    assert_eq!(status.speeds, [(WorkerId(1), 2 * MIB), (WorkerId(2), MIB)]);
+    let planned: Vec<(WorkerId, u32)> = status.segments.iter().flat_map(|segment| segment.planned.clone()).collect();
+    let sum = |of: &[WorkerId]| -> f64 {
+        planned.iter().filter(|(worker, _)| of.contains(worker)).map(|(_, weight)| f64::from(*weight)).sum()
+    };
+    let (slow, all) = (sum(&[WorkerId(2)]), sum(&[WorkerId(1), WorkerId(2)]));
+    assert!(slow > 0.0 && slow < 0.28 * all, "{slow} of {all} at one of half the speed, busy half of the time");
+}
+
 /// Workers of which each has read so many segments of its own and holds them; what is to be planned of it is not planned yet.
 fn crowd(count: u64, each: u32) -> State {
     let (mut state, now, window) = workers(count);

@@ -26,7 +26,7 @@ pub struct SegmentDemand {
 pub struct WorkerRoom {
     /// Accesses a window, taken exactly; none: its share of the whole by `speed`, with the settings' slack.
     pub capacity: Option<u64>,
-    /// Accesses that it serves a second, in any unit that is the same for all workers.
+    /// Accesses that it is to serve a second, by its speed, in any unit that is the same for all workers.
     pub speed: f64,
     /// Bytes of replicas at most: a hard limit.
     pub bytes: u64,
