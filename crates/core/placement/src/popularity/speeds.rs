@@ -16,9 +16,11 @@ const EQUAL_WITHIN: f64 = 0.25;
 const LEAST: f64 = 0.125;
 /// Workers that have less to do than this part of what they can are planned as if they had as much.
 const LEAST_LOAD: f64 = 0.25;
-/// A slow worker is given this part at least of what it would be given by its speed alone: it must have something to do for its speed to be
-/// known.
+/// A slow worker is given this part at least of what it would be given by its speed alone.
 const LEAST_PART: f64 = 0.5;
+/// A slow worker that had too little to do for its speed to be known is taken for so much faster than before: one that is fast again, and
+/// is given little since it was slow, is given more until it is measured.
+const FORGIVEN: f64 = 1.02;
 
 /// How fast workers do what they have to, measured where they had enough of it: in any unit of work a second that is the same for
 /// all, as bytes that they send.
@@ -57,6 +59,9 @@ impl Speeds {
             let speed = work / secs;
             let before = self.speeds.get(&worker).copied().filter(|before| are_equal(*before, speed));
             self.speeds.insert(worker, before.map_or(speed, |before| before + LATEST * (speed - before)));
+        } else {
+            let fastest = self.fastest();
+            self.speeds.entry(worker).and_modify(|speed| *speed = (*speed * FORGIVEN).min(fastest));
         }
     }
 
@@ -143,6 +148,24 @@ mod tests {
         measure(7, 0, 9e9);
         let speeds = [1, 2, 3, 4, 5, 6, 7].map(|worker| speeds.of(WorkerId(worker)));
         assert_eq!(speeds, [1.0, 0.5, 1.0, 1.0, 0.125, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_slow_worker_with_little_to_do_is_taken_for_faster_until_it_is_measured() {
+        let mut speeds = Speeds::default();
+        let mut windows = |busy_ms, work, times| {
+            for _ in 0..times {
+                speeds.measure(WorkerId(1), WINDOW, WINDOW, 100e6);
+                speeds.measure(WorkerId(2), WINDOW, Duration::from_millis(busy_ms), work);
+            }
+            [speeds.of(WorkerId(1)), speeds.of(WorkerId(2))]
+        };
+        assert_eq!(windows(1000, 50e6, 1), [1.0, 0.5]);
+        let [fast, slow] = windows(200, 20e6, 10);
+        assert!(fast == 1.0 && (0.55..0.65).contains(&slow), "{slow}");
+        assert_eq!(windows(200, 20e6, 100), [1.0, 1.0], "and never for faster than the fastest");
+        assert_eq!(windows(500, 25e6, 1), [1.0, 0.5], "it is slow still");
+        assert_eq!(windows(1000, 100e6, 1), [1.0, 1.0]);
     }
 
     /// Shares of three workers and one of half their speed that are busy for a part of the time.
