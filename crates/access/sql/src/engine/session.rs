@@ -67,7 +67,10 @@ impl QuerySession {
         let operation = new_operation();
         // Of before all that is looked at below: what changes meanwhile is taken for later.
         let view = match &inner.backend {
-            Backend::Cluster(client) => Some(client.view()).map(|view| (view.epoch, view.version)),
+            Backend::Cluster(client) => {
+                let view = client.view();
+                Some((view.epoch, view.version))
+            }
             Backend::Stores(..) => None,
         };
         let seen = Arc::new(Seen::default());
