@@ -87,7 +87,7 @@ async fn a_dataset_is_looked_for_once_a_second_by_who_may() {
     let ordered = forebay_runtime::now();
     while open.open_lately(&bed.client, &kept).await.unwrap().manifest() == first.manifest() {
         assert!(ordered.elapsed().as_secs() < 10, "the next manifest is not seen");
-        forebay_runtime::time::sleep(std::time::Duration::from_millis(50)).await;
+        forebay_runtime::time::sleep(Duration::from_millis(50)).await;
     }
     // Who looks each time has others see what he saw.
     let seen = open.open(&bed.client, &kept).await.unwrap();

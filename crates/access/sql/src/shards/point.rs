@@ -61,6 +61,7 @@ impl Point {
         });
         let schema = table.schema.project(&places.collect::<Option<Vec<_>>>()?).ok()?;
         let (key, parameter) = compared(&filter.predicate)?;
+        debug_assert!(parameter.starts_with('$') || parameter == "?", "{parameter} is no parameter");
         let own_key = table.shards.columns().key();
         let key_type = table.schema.field_with_name(&own_key.name).ok()?.data_type().clone();
         (key.name == own_key.name).then(|| Self {
@@ -115,6 +116,7 @@ impl Point {
             return None;
         }
         let scan = Arc::new(ShardScan::new(shards, asked, Arc::clone(&self.schema), self.limit).planned_before());
+        debug_assert_eq!(scan.properties().output_partitioning().partition_count(), 1, "one key is in one shard");
         let rows = scan.rows(0);
         Some((scan, rows))
     }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::rows::{Rows, Waiter};
 use super::{Asked, Running};
+use crate::distribute::stays;
 use crate::engine::session::{Grounds, QuerySession, new_operation};
 use crate::engine::{Backend, Engine};
 use crate::paths::looks_like_path;
@@ -97,6 +98,7 @@ pub(super) async fn begin(asked: &Asked) -> Result<Option<Running>> {
     // What is wrong with the dataset is told by who plans the statement.
     let Ok(shards) = inner.datasets.open_lately(client, kept.point.path()).await else { return Ok(None) };
     let Some((plan, stream)) = kept.point.read(shards, value) else { return Ok(None) };
+    debug_assert!(inner.elsewhere.is_none() || stays(&plan).is_some(), "a dataset of shards alone is read by who asks");
     let (operation, seen) = (new_operation(), Arc::new(Seen::default()));
     let rows = Rows::of(stream, Waiter::new(), Arc::clone(&seen), inner.settings.computing.clone());
     Ok(Some(Running {
