@@ -86,6 +86,11 @@ impl Point {
         &self.path
     }
 
+    /// What its names take, and the columns that it gives.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.len() + self.key.name.len() + self.parameter.len() + self.schema.fields().size()
+    }
+
     /// The value of the key, where the statement has no other and it is of the key's own type: of all else the planner knows what it is equal
     /// to, or what is wrong with it.
     pub(crate) fn value<'a>(&self, values: &'a ParamValues) -> Option<&'a ScalarValue> {

@@ -3,7 +3,7 @@
 //! What such a plan goes by is looked at each time: the session's settings and tables, the table's definition, mounts, the dataset's manifest.
 //! Where any of it is another one the statement is planned as all others are, and kept anew.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datafusion::common::ParamValues;
 use datafusion::common::config::ConfigOptions;
@@ -23,9 +23,9 @@ use crate::prefetch::Prefetching;
 use crate::shards::Point;
 use crate::stores::Seen;
 
-/// Statements that are kept, and bytes of the texts of one with its table's definition above which it is not.
+/// Statements that are kept, and bytes of one with its table's definition and the columns that it gives above which it is not.
 const KEPT_MAX: usize = 64;
-const TEXT_BYTES_MAX: usize = 4 << 10;
+const BYTES_MAX: usize = 32 << 10;
 
 /// What EXPLAIN says of such a statement.
 pub(super) const TOLD: &str = "once planned with its key bound, it is read by the key without the planner";
@@ -40,7 +40,8 @@ pub(crate) struct Points {
 struct Kept {
     sql: String,
     view: Option<(u64, u64)>,
-    options: Arc<ConfigOptions>,
+    /// Which they were: what was `SET` is not kept for as long as this is, and its place is taken by no other.
+    options: Weak<ConfigOptions>,
     /// The table's; none where its name is a path.
     definition: Option<TableDefinition>,
     point: Point,
@@ -52,13 +53,13 @@ impl Points {
         let Some(point) = point_of(engine, plan) else { return };
         let Grounds { view, options, definitions } = &session.grounds;
         let definition = definitions.iter().find(|table| table.name == point.table()).cloned();
-        let bytes = sql.len() + definition.as_ref().map_or(0, |table| table.name.len() + table.statement.len());
-        if bytes > TEXT_BYTES_MAX || definition.is_none() && !looks_like_path(point.table()) {
+        let declared = definition.as_ref().map_or(0, |table| table.name.len() + table.statement.len());
+        if sql.len() + declared + point.bytes() > BYTES_MAX || definition.is_none() && !looks_like_path(point.table()) {
             return;
         }
-        let (sql, options) = (sql.to_string(), Arc::clone(options));
         let mut kept = self.kept.lock();
-        kept.retain(|other| other.sql != sql);
+        kept.retain(|other| !other.is_of(sql, options));
+        let (sql, options) = (sql.to_string(), Arc::downgrade(options));
         if kept.len() >= KEPT_MAX {
             kept.remove(0);
         }
@@ -66,9 +67,10 @@ impl Points {
         debug_assert!(kept.len() <= KEPT_MAX, "{} statements are kept", kept.len());
     }
 
-    fn of(&self, sql: &str) -> Option<Arc<Kept>> {
+    /// A statement as it was planned with these settings: sessions have their own.
+    fn of(&self, sql: &str, options: &Arc<ConfigOptions>) -> Option<Arc<Kept>> {
         let mut kept = self.kept.lock();
-        let place = kept.iter().position(|kept| kept.sql == sql)?;
+        let place = kept.iter().position(|kept| kept.is_of(sql, options))?;
         let found = kept.remove(place);
         kept.push(Arc::clone(&found));
         Some(found)
@@ -76,11 +78,15 @@ impl Points {
 }
 
 impl Kept {
-    /// Whether all that is known here is as it was when the statement was planned.
+    fn is_of(&self, sql: &str, options: &Arc<ConfigOptions>) -> bool {
+        std::ptr::eq(self.options.as_ptr(), Arc::as_ptr(options)) && self.sql == sql
+    }
+
+    /// Whether all else that is known here is as it was when the statement was planned.
     fn holds(&self, engine: &Engine, client: &Client) -> bool {
         let view = client.view();
         let is_hidden = engine.inner.session.table_exist(self.point.table());
-        !is_hidden && self.view == Some((view.epoch, view.version)) && Arc::ptr_eq(engine.config.lock().options(), &self.options)
+        !is_hidden && self.view == Some((view.epoch, view.version))
     }
 }
 
@@ -88,7 +94,9 @@ impl Kept {
 pub(super) async fn begin(asked: &Asked) -> Result<Option<Running>> {
     let Asked { engine, sql, parameters: Some(parameters), .. } = asked else { return Ok(None) };
     let inner = &engine.inner;
-    let (Backend::Cluster(client), Some(kept)) = (&inner.backend, inner.points.of(sql)) else { return Ok(None) };
+    let Backend::Cluster(client) = &inner.backend else { return Ok(None) };
+    let options = Arc::clone(engine.config.lock().options());
+    let Some(kept) = inner.points.of(sql, &options) else { return Ok(None) };
     let Some(value) = kept.point.value(parameters).filter(|_| kept.holds(engine, client)) else { return Ok(None) };
     if let Some(definition) = &kept.definition
         && !inner.definitions.list().await?.contains(definition)

@@ -187,6 +187,23 @@ async fn all_other_statements_are_planned_each_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sessions_with_other_settings_keep_their_own() {
+    let (_cluster, engine) = lake().await;
+    rows(&engine, "create external table t stored as shard location '/lake/t.shards'").await;
+    let sessions = [engine.session(), engine.session()];
+    rows(&sessions[1], "set datafusion.execution.batch_size = 100").await;
+    for is_kept in [false, true, true] {
+        for session in &sessions {
+            name(session, 7, is_kept).await;
+        }
+    }
+    let long = format!("select name{}from t where id = $1", " ".repeat(40 << 10));
+    for _ in 0..2 {
+        assert!(!bound(&engine, &long, int(7)).await.unwrap().is_kept, "a text of 40 KiB is kept");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_others_change_is_seen_by_statements_that_are_kept() {
     let (cluster, engine) = lake().await;
     let other = cluster.engine();
