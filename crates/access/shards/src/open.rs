@@ -1,7 +1,7 @@
 //! A dataset, opened.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_client::{Client, DatasetId};
@@ -94,44 +94,78 @@ impl Shards {
 /// Datasets that are kept open, and bytes of a manifest above which one is not.
 const OPEN_MAX: usize = 16;
 const KEPT_BYTES_MAX: u64 = 1 << 20;
+/// How long a dataset is taken as it is without another look for a later manifest, by who may.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Datasets that were opened. One whose last manifest is the same object as it was is not read again, and what is known of its workers stays.
 #[derive(Default)]
 pub struct OpenShards {
-    /// The one that was asked for last is the last one, each with its manifest as it was listed.
-    kept: Mutex<Vec<(ObjectInfo, Shards)>>,
+    /// The one that was asked for last is the last one.
+    kept: Mutex<Vec<Kept>>,
+}
+
+struct Kept {
+    /// Its last manifest, as it was listed.
+    manifest: ObjectInfo,
+    shards: Shards,
+    /// When it was begun to look for that.
+    looked: Instant,
 }
 
 impl OpenShards {
     /// Opens a dataset as [`Shards::open`] does, at the manifest that is the last one now.
     pub async fn open(&self, client: &Client, path: &ForebayPath) -> Result<Shards> {
+        let looked = forebay_runtime::now();
         let (number, manifest) = last_manifest(client, path).await?.ok_or_else(|| no_dataset(path))?;
-        if let Some(shards) = self.known(path, &manifest) {
+        if let Some(shards) = self.known(path, &manifest, looked) {
             return Ok(shards);
         }
         let shards = Shards::open_at(client, path, number).await?;
         if manifest.version.size <= KEPT_BYTES_MAX {
-            self.keep(manifest, shards.clone());
+            self.keep(Kept { manifest, shards: shards.clone(), looked });
         }
         Ok(shards)
     }
 
-    fn known(&self, path: &ForebayPath, manifest: &ObjectInfo) -> Option<Shards> {
+    /// Opens a dataset at the manifest that was the last one a second ago or later: without a look into its folder where there was one since.
+    /// What is asked of it is answered with all that was acknowledged before all the same, but where another dataset is in its place.
+    pub async fn open_lately(&self, client: &Client, path: &ForebayPath) -> Result<Shards> {
+        let now = forebay_runtime::now();
+        let is_of_late = |kept: &Kept| kept.shards.path == *path && now.saturating_duration_since(kept.looked) < LOOK_AFTER;
+        match self.taken(is_of_late, |_| {}) {
+            Some(shards) => Ok(shards),
+            None => self.open(client, path).await,
+        }
+    }
+
+    fn known(&self, path: &ForebayPath, manifest: &ObjectInfo, looked: Instant) -> Option<Shards> {
+        let is_it = |kept: &Kept| kept.manifest == *manifest && kept.shards.path == *path;
+        self.taken(is_it, |kept| kept.looked = kept.looked.max(looked))
+    }
+
+    /// The one that is meant, which is the last one from now on.
+    fn taken(&self, is_meant: impl Fn(&Kept) -> bool, change: impl FnOnce(&mut Kept)) -> Option<Shards> {
         let mut kept = self.kept.lock();
-        let place = kept.iter().position(|(listed, shards)| listed == manifest && shards.path == *path)?;
-        let found = kept.remove(place);
-        let shards = found.1.clone();
+        let place = kept.iter().position(is_meant)?;
+        let mut found = kept.remove(place);
+        change(&mut found);
+        let shards = found.shards.clone();
         kept.push(found);
         Some(shards)
     }
 
-    fn keep(&self, manifest: ObjectInfo, shards: Shards) {
+    fn keep(&self, opened: Kept) {
         let mut kept = self.kept.lock();
-        kept.retain(|(_, other)| other.path != shards.path);
+        let is_same = |other: &Kept| other.shards.path == opened.shards.path;
+        // Who has looked later knows better.
+        if kept.iter().any(|other| is_same(other) && other.looked > opened.looked) {
+            return;
+        }
+        kept.retain(|other| !is_same(other));
         if kept.len() >= OPEN_MAX {
             kept.remove(0);
         }
-        kept.push((manifest, shards));
+        kept.push(opened);
         debug_assert!(kept.len() <= OPEN_MAX, "{} datasets are kept", kept.len());
     }
 }

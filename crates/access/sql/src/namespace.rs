@@ -198,8 +198,9 @@ mod tests {
         for _ in 0..mounts.len() {
             mounts.rotate_left(1);
             let names = mounts.iter().map(named).collect();
-            let (direct, reach) = (Arc::default(), Reach::of_mounts());
-            let namespace = QueryNamespace { names, named: Arc::new(InMemory::new()), direct, reach, pins: None, client: None };
+            let (named, direct, datasets) = (Arc::new(InMemory::new()), Arc::default(), Arc::default());
+            let reach = Reach::of_mounts();
+            let namespace = QueryNamespace { names, named, direct, reach, pins: None, client: None, datasets };
             for (url, path) in [
                 ("s3://b/lake/x", "/kept/x"),
                 ("s3a://B/lake/", "/kept/"),

@@ -70,6 +70,31 @@ async fn a_dataset_stays_open_until_it_has_another_manifest() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dataset_is_looked_for_once_a_second_by_who_may() {
+    let bed = Bed::start(1).await;
+    bed.create("kept.shards", 1, vec![0.9]).await;
+    let (open, kept) = (OpenShards::default(), path("kept.shards"));
+    let first = open.open_lately(&bed.client, &kept).await.unwrap();
+    let began = forebay_runtime::now();
+    bed.cluster.s3.reset_counters();
+    for _ in 0..100 {
+        let again = open.open_lately(&bed.client, &kept).await.unwrap();
+        assert!(std::ptr::eq(first.dataset(), again.dataset()));
+    }
+    let (lists, seconds) = (bed.cluster.s3.counters().lists, began.elapsed().as_secs());
+    assert!(lists <= seconds + 10, "{lists} looks in {seconds} s");
+    first.order(|orders| orders.frozen = true).await.unwrap();
+    let ordered = forebay_runtime::now();
+    while open.open_lately(&bed.client, &kept).await.unwrap().manifest() == first.manifest() {
+        assert!(ordered.elapsed().as_secs() < 10, "the next manifest is not seen");
+        forebay_runtime::time::sleep(Duration::from_millis(50)).await;
+    }
+    // Who looks each time has others see what he saw.
+    let seen = open.open(&bed.client, &kept).await.unwrap();
+    assert_eq!(open.open_lately(&bed.client, &kept).await.unwrap().manifest(), seen.manifest());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_of_many_shards_are_those_of_one() {
     let bed = Bed::start(3).await;
     let shards = bed.create("orders.shards", 4, vec![0.9, 0.5]).await;

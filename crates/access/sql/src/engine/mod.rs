@@ -30,6 +30,7 @@ use crate::albis::TableFormatFactory;
 use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
+use crate::engine::query::Points;
 use crate::error::ended_early;
 use crate::functions::{self, CallMemory, LateConstants};
 use crate::location::SCHEME;
@@ -72,6 +73,8 @@ struct Inner {
     definitions: Definitions,
     /// Datasets of shards that statements have opened.
     datasets: Arc<OpenShards>,
+    /// Statements for one record of these.
+    points: Points,
     /// Views and tables in memory.
     session: Arc<dyn SchemaProvider>,
     direct: Arc<DirectStores>,
@@ -165,6 +168,7 @@ impl Engine {
             caches: FileCaches::new(),
             definitions,
             datasets: Arc::default(),
+            points: Points::default(),
             session: Arc::new(MemorySchemaProvider::new()),
             direct: Arc::new(direct),
             elsewhere,

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use datafusion::common::TableReference;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
@@ -40,14 +41,38 @@ pub(crate) struct QuerySession {
     pub(crate) snapshot: Option<SnapshotStore>,
     /// Decoded columns that may be read; none where the hot form is off.
     pub(crate) cells: Option<Cells>,
+    pub(crate) grounds: Grounds,
+}
+
+/// What a plan goes by beside what is stored: where it is the same, tables and settings are.
+pub(crate) struct Grounds {
+    /// Epoch and version of the view of the cluster; none without a cluster.
+    pub(crate) view: Option<(u64, u64)>,
+    pub(crate) options: Arc<ConfigOptions>,
+    /// External tables, where the statement may need them.
+    pub(crate) definitions: Arc<Vec<TableDefinition>>,
+}
+
+/// The operation of one attempt.
+pub(crate) fn new_operation() -> OperationId {
+    let operation = OperationId(RandomState::new().build_hasher().finish());
+    forebay_trace::bind(operation);
+    operation
 }
 
 impl QuerySession {
     /// Parses the statement and sets its surroundings up. Asks for external tables only when a name may be one.
     pub(crate) async fn open(engine: &Engine, sql: &str) -> Result<Self> {
         let inner = &engine.inner;
-        let operation = OperationId(RandomState::new().build_hasher().finish());
-        forebay_trace::bind(operation);
+        let operation = new_operation();
+        // Of before all that is looked at below: what changes meanwhile is taken for later.
+        let view = match &inner.backend {
+            Backend::Cluster(client) => {
+                let view = client.view();
+                Some((view.epoch, view.version))
+            }
+            Backend::Stores(..) => None,
+        };
         let seen = Arc::new(Seen::default());
         let Surroundings { namespace, fetcher, snapshot, cells } = surroundings(engine, operation, &seen)?;
         let namespace: Arc<dyn Namespace> = Arc::new(namespace);
@@ -65,6 +90,7 @@ impl QuerySession {
         let statement = parsed(&inner.template, sql, &dialect).map_err(from_engine)?;
         let references = inner.template.resolve_table_references(&statement).map_err(from_engine)?;
         let (definitions, are_told) = (definitions(engine, &statement, &references).await?, are_told(&statement, &references));
+        let grounds = Grounds { view, options: Arc::clone(config.options()), definitions: Arc::clone(&definitions) };
         let (tables, planner) = (Arc::clone(&inner.session), Arc::clone(&inner.template));
         let tables = QueryTables::new(tables, definitions, resolver.clone(), planner, are_told);
         let state = SessionStateBuilder::new_from_existing(inner.template.as_ref().clone())
@@ -74,7 +100,7 @@ impl QuerySession {
             .build();
         let context = SessionContext::new_with_state(state);
         tables.bind(context.state_weak_ref());
-        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher, snapshot, cells })
+        Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher, snapshot, cells, grounds })
     }
 
     /// Rows of a batch, at most.

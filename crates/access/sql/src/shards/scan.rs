@@ -50,6 +50,8 @@ pub(super) struct ShardScan {
     properties: Arc<PlanProperties>,
     /// Where in a trace it was planned: what runs it may not know.
     trace: Option<TraceContext>,
+    /// No planner has made it: the statement was planned before.
+    was_planned_before: bool,
 }
 
 impl ShardScan {
@@ -62,7 +64,7 @@ impl ShardScan {
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
         let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());
         let (properties, trace) = (Arc::new(properties), current());
-        Self { shards, asked, condition, schema, limit, places, filters, metrics, properties, trace }
+        Self { shards, asked, condition, schema, limit, places, filters, metrics, properties, trace, was_planned_before: false }
     }
 
     /// The same, with these filters to look at when it begins.
@@ -78,12 +80,18 @@ impl ShardScan {
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::clone(&self.properties),
             trace: self.trace,
+            was_planned_before: self.was_planned_before,
         }
     }
 
     /// The same of a query that is there in a trace.
     pub(super) fn in_trace(self, trace: Option<TraceContext>) -> Self {
         Self { trace, ..self }
+    }
+
+    /// The same of a statement that was planned before.
+    pub(super) fn planned_before(self) -> Self {
+        Self { was_planned_before: true, ..self }
     }
 
     /// The same with all shards in one partition. Where Ballista cuts a plan into tasks it gives each its part of a scan of files;
@@ -99,6 +107,15 @@ impl ShardScan {
             true => &self.places[partition..=partition],
             false => &self.places,
         }
+    }
+
+    /// The rows of a partition.
+    pub(super) fn rows(&self, partition: usize) -> SendableRecordBatchStream {
+        let counts = Counts::new(&self.metrics, partition);
+        let pages: Vec<_> = self.shards_of(partition).iter().map(|shard| self.pages(*shard, counts.clone())).collect();
+        let trace = current().or(self.trace);
+        let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, move |pages| Box::pin(batches(pages, trace)));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
 
     fn pages(&self, shard: usize, counts: Counts) -> Pages {
@@ -145,7 +162,10 @@ impl DisplayAs for ShardScan {
         if !self.filters.is_empty() {
             write!(f, ", or by {} where what runs above names few", self.shards.columns().key().name)?;
         }
-        self.limit.map_or(Ok(()), |limit| write!(f, ", limit {limit}"))
+        if let Some(limit) = self.limit {
+            write!(f, ", limit {limit}")?;
+        }
+        f.write_str(if self.was_planned_before { ", planned before" } else { "" })
     }
 }
 
@@ -212,11 +232,7 @@ impl ExecutionPlan for ShardScan {
     }
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let counts = Counts::new(&self.metrics, partition);
-        let pages: Vec<_> = self.shards_of(partition).iter().map(|shard| self.pages(*shard, counts.clone())).collect();
-        let trace = current().or(self.trace);
-        let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, move |pages| Box::pin(batches(pages, trace)));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
+        Ok(self.rows(partition))
     }
 }
 

@@ -36,8 +36,8 @@ pub(crate) fn has_manifest(folder: &Path, files: &[ObjectMeta]) -> bool {
 
 /// A dataset at one manifest.
 pub(crate) struct ShardTable {
-    shards: Shards,
-    schema: SchemaRef,
+    pub(super) shards: Shards,
+    pub(super) schema: SchemaRef,
     definition: Option<String>,
 }
 

@@ -12,6 +12,7 @@ use forebay_client::{Client, Drafts};
 use forebay_types::{Error, ErrorKind, OperationId, Result, format_bytes};
 
 use super::planner::attempt;
+use super::point;
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
 use crate::drafts::{self, Writing};
 use crate::engine::session::QuerySession;
@@ -121,27 +122,38 @@ fn notice(why: &str) -> String {
     format!("the query runs in this process alone, not on the cluster: {why}")
 }
 
-/// The rows of EXPLAIN, and one more that says where the statement would run, if there are two places.
+/// The rows of EXPLAIN, and more that say where the statement would run, if there are two places, and that it is read by its key alone, if it is.
 pub(super) async fn explained(
     engine: &Engine,
     session: &QuerySession,
     explain: &Explain,
+    is_by_key: bool,
     plan: Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let Some(elsewhere) = &engine.inner.elsewhere else { return Ok(plan) };
     if !matches!(explain.explain_format, ExplainFormat::Indent | ExplainFormat::Tree) {
         return Ok(plan);
     }
+    let mut more = Vec::new();
     // What has no plan says so in its own row.
-    let Ok(own) = Box::pin(attempt(engine, &session.context.state(), &explain.plan)).await else { return Ok(plan) };
-    let place = match place(engine, elsewhere.as_ref(), &own) {
-        Some(why) => format!("in this process: {why}"),
-        None => "on the cluster".to_string(),
-    };
+    if let Some(elsewhere) = &engine.inner.elsewhere
+        && let Ok(own) = Box::pin(attempt(engine, &session.context.state(), &explain.plan)).await
+    {
+        let place = match place(engine, elsewhere.as_ref(), &own) {
+            Some(why) => format!("in this process: {why}"),
+            None => "on the cluster".to_string(),
+        };
+        more.push(("distribution", place));
+    }
+    if is_by_key {
+        more.push(("by key", point::TOLD.to_string()));
+    }
+    if more.is_empty() {
+        return Ok(plan);
+    }
     let mut rows = collect(Arc::clone(&plan), session.context.task_ctx()).await.map_err(from_engine)?;
-    let texts = ["distribution".to_string(), place].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef);
-    let row = RecordBatch::try_new(plan.schema(), texts.to_vec()).map_err(|error| Error::internal(error.to_string()))?;
-    rows.push(row);
+    let (kinds, texts): (Vec<_>, Vec<_>) = more.into_iter().unzip();
+    let columns: Vec<ArrayRef> = vec![Arc::new(StringArray::from(kinds)), Arc::new(StringArray::from(texts))];
+    rows.push(RecordBatch::try_new(plan.schema(), columns).map_err(|error| Error::internal(error.to_string()))?);
     let rows: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&[rows], plan.schema(), None).map_err(from_engine)?;
     Ok(rows)
 }

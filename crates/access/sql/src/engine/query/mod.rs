@@ -7,42 +7,42 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use forebay_types::{Error, ErrorKind, OperationId, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use crate::copy;
-use crate::distribute::{DistributedRun, Progress};
+use crate::distribute::Progress;
 use crate::engine::Engine;
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
-use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
 use crate::repeated;
-use crate::shards::with_keys;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
+mod begun;
 mod heeded;
 mod kept;
 mod planner;
 mod planning;
+mod point;
 mod remote;
 mod rows;
 mod sizes;
 mod text;
 mod written;
 
+use begun::{Begun, begin};
 pub(crate) use planner::physical;
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
-use rows::{Rows, Waiter};
-use written::shown_whole;
+pub(super) use point::Points;
+use rows::Rows;
 
 /// How often a query is planned again when an object was overwritten between planning and its first row.
 const RETRIES_ON_CONFLICT: u32 = 1;
@@ -84,7 +84,17 @@ struct Running {
     /// What whoever asked is to know of where and how it runs.
     notice: Option<String>,
     writes: bool,
-    session: QuerySession,
+    /// None where it was begun by what is kept of the statement.
+    session: Option<QuerySession>,
+}
+
+/// What an attempt at a statement goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// What is kept of it, where that holds.
+    Kept,
+    /// Its text.
+    Text,
 }
 
 impl Engine {
@@ -188,12 +198,16 @@ impl Query {
 
     /// Whether another attempt may answer that has given no row, after such an error.
     fn runs_again(&mut self, error: &Error) -> bool {
+        let Some(session) = &self.running.session else {
+            // What is kept of a dataset may be of before, and planning looks anew.
+            return matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound);
+        };
         if error.kind() == ErrorKind::Conflict && self.retries_left > 0 {
             self.retries_left -= 1;
             tracing::info!(%error, "an object changed before the first row: planning again");
             return true;
         }
-        let Some(rows) = repeated::fewer_rows(error.message(), self.running.session.batch_rows()) else { return false };
+        let Some(rows) = repeated::fewer_rows(error.message(), session.batch_rows()) else { return false };
         self.batch_rows = Some(rows);
         tracing::info!(%error, rows, "a row is too wide for those of a batch: running again with fewer");
         true
@@ -203,7 +217,7 @@ impl Query {
         assert!(!self.committed && !self.ended, "a query that gave rows, or has ended, is planned again");
         let schema = self.schema();
         let (asked, batch_rows) = (Arc::clone(&self.asked), self.batch_rows);
-        let again = async move { Running::start(&asked, batch_rows).await };
+        let again = async move { Running::start(&asked, batch_rows, By::Text).await };
         self.running = self.asked.engine.compute(self.watch.span.around(again)).await??;
         self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
@@ -266,9 +280,9 @@ struct Asked {
 impl Asked {
     /// The statement as it runs, after as many attempts as it takes and may, and how many more it may have.
     async fn running(self: Arc<Self>, mut retries_left: u32) -> Result<(Running, u32)> {
-        let mut mounts_asked = false;
+        let (mut mounts_asked, mut by) = (false, By::Kept);
         loop {
-            match Running::start(&self, None).await {
+            match Running::start(&self, None, std::mem::replace(&mut by, By::Text)).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
                 Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
                     mounts_asked = true;
@@ -284,8 +298,15 @@ impl Asked {
 
 impl Running {
     /// One attempt. Boxed, since what planning waits for makes types that are too deep for callers to be compiled.
-    fn start(asked: &Asked, batch_rows: Option<usize>) -> BoxFuture<'_, Result<Self>> {
-        Self::attempt(asked, batch_rows).boxed()
+    fn start(asked: &Asked, batch_rows: Option<usize>, by: By) -> BoxFuture<'_, Result<Self>> {
+        async move {
+            let kept = if by == By::Kept { point::begin(asked).await? } else { None };
+            match kept {
+                Some(running) => Ok(running),
+                None => Self::attempt(asked, batch_rows).await,
+            }
+        }
+        .boxed()
     }
 
     async fn attempt(Asked { engine, sql, parameters, may }: &Asked, batch_rows: Option<usize>) -> Result<Self> {
@@ -309,7 +330,7 @@ impl Running {
                 elsewhere: None,
                 notice: None,
                 writes,
-                session,
+                session: Some(session),
             });
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan)).await;
@@ -326,7 +347,7 @@ impl Running {
             elsewhere,
             notice,
             writes,
-            session,
+            session: Some(session),
         })
     }
 
@@ -352,38 +373,6 @@ impl Running {
         let progress = self.watch();
         Arc::new(move || Spent { bytes_read: progress().bytes_read, tasks: progress().tasks })
     }
-}
-
-/// A plan whose rows come when they are asked for.
-struct Begun {
-    plan: Arc<dyn ExecutionPlan>,
-    stream: SendableRecordBatchStream,
-    waiter: Waiter,
-    prefetching: Prefetching,
-    elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
-    notice: Option<String>,
-}
-
-/// Looks what a plan will read, and has it read ahead here, or run elsewhere.
-async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>) -> Result<Begun> {
-    let waiter = Waiter::new();
-    let notice = match away::begin(engine, session, sql, &plan).await? {
-        away::Begun::There(DistributedRun { stream, progress }) => {
-            let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
-            return Ok(Begun { plan, stream, waiter, prefetching, elsewhere, notice: None });
-        }
-        away::Begun::Here(notice) => notice,
-    };
-    let plan = away::as_here(engine, session, plan)?;
-    let context = with_keys(&plan, session.context.task_ctx());
-    let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
-    let plan = match &session.cells {
-        Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
-        None => plan,
-    };
-    let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
-    let stream = execute_stream(engine.ready(whole, Some(&waiter.waited()))?, context).map_err(from_engine)?;
-    Ok(Begun { plan, stream, waiter, prefetching, elsewhere: None, notice })
 }
 
 /// What a store said, when the engine's wrapping has lost what the caller must do.

@@ -11,7 +11,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
 use super::planner::physical;
-use super::{May, away, heeded, kept, sizes};
+use super::{May, away, heeded, kept, point, sizes};
 use crate::catalog::{CATALOG, SCHEMA, without_metadata};
 use crate::copy::{check_names, with_folders_of_nulls};
 use crate::engine::Engine;
@@ -63,7 +63,9 @@ pub(super) async fn plan(
     if may == May::Read {
         check_reads(&logical)?;
     }
+    let is_by_key = point::is_explained(engine, &logical, parameters);
     if let Some(parameters) = parameters {
+        engine.inner.points.keep(engine, session, sql, &logical);
         check_used(&logical, parameters)?;
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
@@ -101,7 +103,8 @@ pub(super) async fn plan(
     }
     let (state, logical) = frame.into_parts();
     let plan = Box::pin(physical(engine, state, &logical)).await?;
-    let plan = if let Some(explain) = explain { away::explained(engine, session, &explain, plan).await? } else { plan };
+    let plan =
+        if let Some(explain) = explain { away::explained(engine, session, &explain, is_by_key, plan).await? } else { plan };
     Ok(Planned { plan: Some(plan), writes })
 }
 

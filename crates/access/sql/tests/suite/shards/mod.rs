@@ -1,6 +1,7 @@
 //! Datasets of shards as tables, against the same rows in a Parquet file.
 
 mod joins;
+mod points;
 
 use std::sync::Arc;
 
