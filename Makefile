@@ -188,9 +188,11 @@ fuzz-%:
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json
 
-# Programs that benches measure beside, each a workspace of its own with versions of its own: LiquidCache for `forebay-bench hot-liquid-cache`.
+# Programs that benches measure beside, each a workspace of its own with versions of its own: LiquidCache for `forebay-bench hot-liquid-cache`, Tantivy
+# for `forebay-bench-shard tantivy`.
 peers:
 	$(CARGO) build --release --locked --manifest-path bench/peers/liquid-cache/Cargo.toml --target-dir "$(FOREBAY_CACHE)/liquid-cache"
+	$(CARGO) build --release --locked --manifest-path bench/peers/tantivy/Cargo.toml --target-dir "$(FOREBAY_CACHE)/tantivy"
 	[ -x "$(FOREBAY_CACHE)/duckdb/bin/python" ] || python3 -m venv "$(FOREBAY_CACHE)/duckdb"
 	"$(FOREBAY_CACHE)/duckdb/bin/python" -m pip install --quiet duckdb==1.5.5
 

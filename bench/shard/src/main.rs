@@ -6,6 +6,7 @@ mod peers;
 mod service;
 mod simulated;
 mod subject;
+mod tantivy;
 mod workload;
 
 use std::path::PathBuf;
@@ -60,13 +61,19 @@ enum BarCommand {
     Fill,
     /// Two reader threads against one
     Threads,
+    /// Searches beside Tantivy, which `make peers` builds: the same hits at equal stored bytes, a CPU-second and p50
+    Tantivy {
+        /// Rounds, in turns with the peer's; the middle one counts
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+    },
     /// What navigation does in simulation, on the curve of BlowFish's paper
     Simulated,
     /// Shards as a cluster serves them, each role a process of its own
     Service(service::Service),
     #[command(flatten)]
     Role(service::Role),
-    /// All of the above but the cluster and the simulation
+    /// All of the above but the cluster, the simulation and Tantivy
     All {
         /// The folder of the pictures
         #[arg(long, default_value = "docs/shard")]
@@ -83,18 +90,25 @@ fn run(cli: Cli) -> Result<()> {
         BarCommand::Service(service) => service::measure(&service, cli.values_bytes),
         BarCommand::Role(role) => role.run(),
         BarCommand::Simulated => simulated::figures(),
+        BarCommand::Tantivy { rounds } => {
+            let measure = tantivy::Measure { threads: threads(&cli), cpu_secs: cli.cpu_secs, rounds };
+            tantivy::figures(&Records::lineitem(cli.values_bytes), &measure)
+        }
         _ => measure(&cli),
     }
 }
 
+fn threads(cli: &Cli) -> usize {
+    cli.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 fn measure(cli: &Cli) -> Result<()> {
-    let threads = cli.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let latency_ns = measure::random_read_ns();
     let records = Records::lineitem(cli.values_bytes);
     if let BarCommand::Flat = cli.bar {
         return bars::flat(&records, cli.cpu_secs);
     }
-    let subject = Subject::build(&records, threads)?;
+    let subject = Subject::build(&records, threads(cli))?;
     let bench = Bench { records, subject, cpu_secs: cli.cpu_secs, latency_ns };
     match &cli.bar {
         BarCommand::Table => bars::table(&bench),
@@ -103,7 +117,7 @@ fn measure(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Simulated | BarCommand::Flat => {
+        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Simulated | BarCommand::Tantivy { .. } | BarCommand::Flat => {
             unreachable!("they have no shard of records at hand")
         }
         BarCommand::All { out } => {

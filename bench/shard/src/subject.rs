@@ -108,18 +108,22 @@ pub(crate) fn schema() -> Schema {
     ATTRIBUTES.iter().fold(Schema::new("key", KeyType::U64), |schema, name| schema.with(*name, ValueType::Bytes))
 }
 
+/// Builds the base alone.
+pub(crate) fn base(records: &Records) -> Result<Bytes> {
+    let mut builder = Builder::new(schema())?;
+    for row in 0..records.len() {
+        let values: [Option<&[u8]>; ATTRIBUTES.len()] = std::array::from_fn(|attribute| Some(records.value(row, attribute)));
+        builder.push_encoded(&forebay_shard::Key::U64(records.keys[row]), &values)?;
+    }
+    Ok(builder.finish(0.35)?.base)
+}
+
 impl Subject {
     /// Builds the base, then every layer.
     pub(crate) fn build(records: &Records, threads: usize) -> Result<Self> {
         let (clock, peak) = (ThreadTime::now(), PeakMemory::start());
-        let mut builder = Builder::new(schema())?;
-        for row in 0..records.len() {
-            let values: [Option<&[u8]>; ATTRIBUTES.len()] = std::array::from_fn(|attribute| Some(records.value(row, attribute)));
-            builder.push_encoded(&forebay_shard::Key::U64(records.keys[row]), &values)?;
-        }
-        let shard = builder.finish(0.35)?;
+        let base = base(records)?;
         let built = Built { cpu_secs: clock.elapsed().as_secs_f64(), peak_bytes: peak.bytes(), secs: peak.secs() };
-        let base = shard.base;
         let everything = Shard::open(base.clone(), [])?.dial(1000.0, &QueryCounters::default());
         let started = std::time::Instant::now();
         let layers = construct(&Shard::open(base.clone(), [])?, &everything, threads)?;
