@@ -8,6 +8,7 @@ use forebay_protocol::JobState;
 use forebay_scheduling::{BlockRange, JobId, Pace, TaskId, TaskInput};
 use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
 
+use crate::books::Mark;
 use crate::ticket::Ticket;
 
 /// The one task of a stage that brings its input together.
@@ -106,6 +107,8 @@ pub(crate) struct Stage {
     pub(crate) pace: Pace,
     /// A task of it may run twice at the same time: it writes nothing that others find by themselves.
     pub(crate) may_be_copied: bool,
+    /// How far it was when it was looked at last; none where the next look must be a whole one.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// A task on an executor.

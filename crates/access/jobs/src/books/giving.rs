@@ -8,6 +8,7 @@ use forebay_types::WorkerId;
 use super::Books;
 use crate::job::{Running, split};
 use crate::ticket::Places;
+use crate::word::TaskName;
 
 /// Which task of a stage to run where.
 pub struct Chosen {
@@ -77,10 +78,12 @@ impl Books {
             began: forebay_runtime::now(),
             copy: None,
         };
+        let name = TaskName { job: chosen.job.clone(), stage, attempt, task: number };
         if let Some(earlier) = job.running.insert((stage, number), running) {
             // Of an earlier attempt: the stage has begun again since it was looked at.
             self.lost(&chosen.job, (stage, number), earlier);
         }
+        self.gives(&chosen.executor, name);
     }
 
     /// The chosen task does not wait any more in the engine's books.
@@ -92,6 +95,7 @@ impl Books {
         let (stage, task) = split(chosen.assignment.task);
         if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.offered.remove(&task);
+            stage.mark = None;
         }
     }
 }

@@ -17,6 +17,7 @@ pub use deciding::{DEFECT, Sender, caught};
 use deciding::{Refused, failpoint};
 pub use executors::ExecutorEntry;
 pub use giving::Chosen;
+pub use marks::Mark;
 
 use crate::attempts::{Attempts, RUN_AGAIN};
 use crate::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
@@ -29,6 +30,7 @@ mod counts;
 pub(crate) mod deciding;
 mod executors;
 mod giving;
+mod marks;
 mod shown;
 #[cfg(test)]
 mod weather;
@@ -143,7 +145,7 @@ impl Books {
             Some(earlier) => (earlier.offered, earlier.counted, earlier.pace, cut),
             None => (HashSet::new(), HashSet::new(), Pace::default(), cut),
         };
-        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false });
+        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false, mark: None });
         // The engine's scheduler takes no word of earlier attempts, and numbers the tasks of this one anew.
         self.run_no_more(job_id, stage, |running| running.attempt < attempt);
     }
@@ -164,6 +166,7 @@ impl Books {
         }
         let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
         known.inputs = Some(inputs);
+        known.mark = None;
         if known.cut == Cut::Each {
             known.cut = cut;
         }
@@ -196,6 +199,7 @@ impl Books {
         job.sums.tasks_again += 1;
         if let Some(stage) = job.stages.get_mut(&stage_id) {
             stage.offered.remove(&running.task);
+            stage.mark = None;
         }
         self.schedule.finished(job.number, task_id(stage_id, running.task), true);
         for range in &running.reads {
@@ -266,7 +270,10 @@ impl Books {
         } else {
             job.sums.tasks_again += 1;
             // A schedule that was made anew meanwhile does not know it.
-            job.stages.get_mut(&ended.stage).map(|stage| stage.offered.remove(&running.task));
+            if let Some(stage) = job.stages.get_mut(&ended.stage) {
+                stage.offered.remove(&running.task);
+                stage.mark = None;
+            }
         }
         self.over.tasks.note(ended.job, ended.stage, running, ended.done);
     }
