@@ -22,7 +22,7 @@ impl Books {
         known.is_none_or(|known| known.inputs.is_some() && known.mark != Some(mark))
     }
 
-    /// A look at a stage: its partitions that wait ([`Books::waiting`]), and how far it has come.
+    /// A look at a stage: its partitions that wait, of which those that the schedule does not know are given to it, and how far it has come.
     pub fn sees(&mut self, job: &str, stage: usize, mark: Mark, pending: &[usize]) {
         debug_assert_eq!(mark.waiting, pending.len(), "the mark is of what waits");
         self.waiting(job, stage, pending);

@@ -175,7 +175,7 @@ impl Books {
     }
 
     /// The partitions of a stage that wait: those that the schedule does not know are given to it.
-    pub fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+    pub(crate) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
         let stage = self.jobs.get(job_id).and_then(|job| job.stages.get(&stage_id));
         let Some(stage) = stage.filter(|stage| stage.inputs.is_some()) else { return };
         // What waits in the engine's books does not run, whatever was said of it.
