@@ -8,7 +8,6 @@ use forebay_protocol::JobState;
 use forebay_scheduling::{BlockRange, JobId, Pace, TaskId, TaskInput};
 use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
 
-use crate::books::Mark;
 use crate::ticket::Ticket;
 
 /// The one task of a stage that brings its input together.
@@ -55,6 +54,18 @@ impl Cut {
 
 /// What each partition of a stage reads.
 pub type Inputs = Arc<Vec<Vec<TaskInput>>>;
+
+/// How far a stage has come in the engine's books. Where it is the same again, the same partitions wait: within an attempt tasks only begin, and
+/// between two that begin partitions only come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Of the stage.
+    pub attempt: usize,
+    /// Tasks that have begun in this attempt or before it, also those that are over.
+    pub begun: usize,
+    /// Partitions that wait.
+    pub waiting: usize,
+}
 
 /// A job of the engine's.
 pub struct Job {

@@ -232,6 +232,7 @@ impl Policy {
         }
         let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
         let (attempt, task, after) = (bound.1.stage_attempt_num, bound.1.key.task_id, mark(stage));
+        debug_assert_eq!(after.begun, task + 1, "a task has the number after those before it");
         self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| {
             books.began(chosen, attempt, task);
             books.comes_on(&chosen.job, chosen.stage, before, after);

@@ -107,6 +107,7 @@ impl Books {
 
     /// An executor was given a task.
     pub(super) fn gives(&mut self, id: &str, name: TaskName) {
+        debug_assert!(has(&self.jobs, id, &name), "it has what it was given");
         let Some(entry) = self.executors.get_mut(id) else { return };
         // Not each time: one with many slots has as many that it still has.
         if entry.given.len().is_power_of_two() {

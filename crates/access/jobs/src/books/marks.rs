@@ -1,18 +1,7 @@
 //! How far stages have come in the engine's books, as of when they were looked at: what has not changed since costs nothing to look at.
 
 use super::Books;
-
-/// How far a stage has come in the engine's books. Where it is the same again, the same partitions wait: within an attempt tasks only begin, and
-/// between two that begin partitions only come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// Of the stage.
-    pub attempt: usize,
-    /// Tasks that have begun in this attempt or before it, also those that are over.
-    pub begun: usize,
-    /// Partitions that wait.
-    pub waiting: usize,
-}
+use crate::job::Mark;
 
 impl Books {
     /// Whether a look at a stage could tell something: it has come on since the last one, or the books have. Not where what it reads is still
@@ -35,6 +24,7 @@ impl Books {
     /// A stage has come on by a task that the books chose and have noted ([`Books::began`]): there is nothing new in that, and what was not seen
     /// before is not now.
     pub fn comes_on(&mut self, job: &str, stage: usize, before: Mark, after: Mark) {
+        debug_assert!(before.attempt == after.attempt && before.waiting > after.waiting, "a task has begun of what waited");
         let known = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage));
         if let Some(known) = known.filter(|known| known.mark == Some(before)) {
             known.mark = Some(after);

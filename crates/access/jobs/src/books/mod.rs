@@ -1,7 +1,7 @@
 //! The schedule of `core/scheduling` kept in step with the engine's jobs, stages and tasks, and what people are shown of them.
 //!
-//! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`). Never does: speak
-//! with anybody. Start with [`Books`]; `weather` tries it.
+//! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`), which stages are to be
+//! looked at again (`marks`). Never does: speak with anybody. Start with [`Books`]; `weather` tries it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,6 @@ pub use deciding::{DEFECT, Sender, caught};
 use deciding::{Refused, failpoint};
 pub use executors::ExecutorEntry;
 pub use giving::Chosen;
-pub use marks::Mark;
 
 use crate::attempts::{Attempts, RUN_AGAIN};
 use crate::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};

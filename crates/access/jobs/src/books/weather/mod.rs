@@ -12,9 +12,9 @@ use forebay_types::OperationId;
 
 use graph::{Graph, State, TaskInfo};
 
-use super::{Books, Mark};
+use super::Books;
 use crate::attempts::Missed;
-use crate::job::Cut;
+use crate::job::{Cut, Mark};
 use crate::ticket::Ticket;
 use crate::word::{Done, Said, TaskName, Word};
 
