@@ -78,6 +78,8 @@ pub struct Job {
     pub(crate) stages: HashMap<usize, Stage>,
     /// By stage and the engine's number of the task.
     pub(crate) running: HashMap<(usize, usize), Running>,
+    /// The engine's number of each task's last run, which may be over: by stage and task.
+    pub(crate) begun: HashMap<(usize, u32), usize>,
     /// Tasks that have, or had, a copy, and those that were given up for lost, of which not each word counts: by stage, its attempt and
     /// the engine's number. None gets another copy.
     pub(crate) copied: HashSet<(usize, usize, usize)>,
@@ -165,6 +167,7 @@ impl Job {
             began_ms: forebay_runtime::unix_ms(),
             stages: HashMap::new(),
             running: HashMap::new(),
+            begun: HashMap::new(),
             copied: HashSet::new(),
             versions: HashMap::new(),
             mounts: BTreeSet::new(),

@@ -192,15 +192,22 @@ impl Books {
     }
 
     /// A task does not run any more. It is offered anew, by the cut of then, if it waits.
-    fn lost(&mut self, job_id: &str, (stage_id, number): (usize, usize), mut running: Running) {
-        self.copies.give_up(job_id, (stage_id, number), &mut running);
+    fn lost(&mut self, job_id: &str, (stage_id, number): (usize, usize), running: Running) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
-        job.sums.tasks_again += 1;
         if let Some(stage) = job.stages.get_mut(&stage_id) {
             stage.offered.remove(&running.task);
             stage.mark = None;
         }
         self.schedule.finished(job.number, task_id(stage_id, running.task), true);
+        self.gives_up(job_id, (stage_id, number), running);
+    }
+
+    /// The same, where the schedule knows of it.
+    fn gives_up(&mut self, job_id: &str, (stage_id, number): (usize, usize), mut running: Running) {
+        self.copies.give_up(job_id, (stage_id, number), &mut running);
+        if let Some(job) = self.jobs.get_mut(job_id) {
+            job.sums.tasks_again += 1;
+        }
         for range in &running.reads {
             self.schedule.failed(*range, running.worker);
         }
