@@ -55,6 +55,18 @@ impl Cut {
 /// What each partition of a stage reads.
 pub type Inputs = Arc<Vec<Vec<TaskInput>>>;
 
+/// How far a stage has come in the engine's books. Where it is the same again, the same partitions wait: within an attempt tasks only begin, and
+/// between two that begin partitions only come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Of the stage.
+    pub attempt: usize,
+    /// Tasks that have begun in this attempt or before it, also those that are over.
+    pub begun: usize,
+    /// Partitions that wait.
+    pub waiting: usize,
+}
+
 /// A job of the engine's.
 pub struct Job {
     pub(crate) number: JobId,
@@ -66,6 +78,8 @@ pub struct Job {
     pub(crate) stages: HashMap<usize, Stage>,
     /// By stage and the engine's number of the task.
     pub(crate) running: HashMap<(usize, usize), Running>,
+    /// The engine's number of each task's last run, which may be over: by stage and task.
+    pub(crate) begun: HashMap<(usize, u32), usize>,
     /// Tasks that have, or had, a copy, and those that were given up for lost, of which not each word counts: by stage, its attempt and
     /// the engine's number. None gets another copy.
     pub(crate) copied: HashSet<(usize, usize, usize)>,
@@ -106,6 +120,8 @@ pub(crate) struct Stage {
     pub(crate) pace: Pace,
     /// A task of it may run twice at the same time: it writes nothing that others find by themselves.
     pub(crate) may_be_copied: bool,
+    /// How far it was when it was looked at last; none where the next look must be a whole one.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// A task on an executor.
@@ -151,6 +167,7 @@ impl Job {
             began_ms: forebay_runtime::unix_ms(),
             stages: HashMap::new(),
             running: HashMap::new(),
+            begun: HashMap::new(),
             copied: HashSet::new(),
             versions: HashMap::new(),
             mounts: BTreeSet::new(),

@@ -17,6 +17,6 @@ mod word;
 pub use attempts::{Attempts, Missed, RUN_AGAIN};
 pub use books::{Books, Chosen, DEFECT, ExecutorEntry, Sender, caught};
 pub use input::{Carrier, Versions, blocks, follow, found};
-pub use job::{Cut, Inputs, Job};
+pub use job::{Cut, Inputs, Job, Mark};
 pub use ticket::{Places, Ticket, worker_of};
 pub use word::{Done, Heard, Said, TaskName, Word};

@@ -11,7 +11,7 @@ use ballista_scheduler::state::execution_graph::{ExecutionGraphBox, TaskDescript
 use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, TaskInfo};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionConfig;
-use forebay_jobs::TaskName;
+use forebay_jobs::{Mark, TaskName};
 use std::sync::Arc;
 
 use super::words::{lost, status};
@@ -43,12 +43,28 @@ pub(super) fn pending(stage: &RunningStage) -> Vec<usize> {
     stage.pending.clone().next_slice(usize::MAX)
 }
 
+/// How far a stage has come. Ballista 55 numbers the attempts of a stage one after the other (`to_unresolved`, and `to_running` of a stage that
+/// was done); within one `task_infos` only gets longer, with each task that is bound, and nothing but that takes out of `pending`:
+/// `reset_task_info` and `reset_tasks` put back.
+pub(super) fn mark(stage: &RunningStage) -> Mark {
+    Mark { attempt: stage.stage_attempt_num, begun: stage.task_infos.len(), waiting: stage.pending.remaining() }
+}
+
 /// Takes these partitions out of those that wait, as many of them as do; none when none does. What waits gives its front only, so that
-/// all are taken and the others put back, in their order.
+/// no more than has all of them is taken, and the others put back, in their order.
 pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option<Vec<usize>> {
-    let all = stage.pending.next_slice(usize::MAX);
-    let Some(wanted) = wanted else { return (!all.is_empty()).then_some(all) };
-    let (mut taken, left): (Vec<usize>, Vec<usize>) = all.into_iter().partition(|partition| wanted.contains(partition));
+    let Some(wanted) = wanted else {
+        let all = stage.pending.next_slice(usize::MAX);
+        return (!all.is_empty()).then_some(all);
+    };
+    let (mut taken, mut left, mut many) = (Vec::new(), Vec::new(), wanted.len());
+    while taken.len() < wanted.len() && !stage.pending.is_empty() {
+        let front = stage.pending.next_slice(many);
+        many = many.saturating_mul(2);
+        let (these, others): (Vec<usize>, Vec<usize>) = front.into_iter().partition(|partition| wanted.contains(partition));
+        taken.extend(these);
+        left.extend(others);
+    }
     stage.pending.reschedule(left);
     // A union gives a task's partitions in this order.
     taken.sort_unstable();
@@ -164,4 +180,72 @@ pub(super) fn running_task<'a>(graph: &'a ExecutionGraphBox, name: &TaskName) ->
     let Some(ExecutionStage::Running(stage)) = graph.stages().get(&name.stage) else { return None };
     let task = stage.task_infos.get(name.task).filter(|_| stage.stage_attempt_num == name.attempt)?;
     matches!(task.task_status, task_status::Status::Running(_)).then_some((stage, task))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use datafusion::arrow::datatypes::Schema;
+    use datafusion::physical_plan::empty::EmptyExec;
+    use forebay_runtime::{random_range, repeat};
+
+    use super::*;
+
+    fn stage(partitions: usize) -> RunningStage {
+        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        RunningStage::new(1, 0, plan, partitions, Vec::new(), HashMap::new(), Arc::new(SessionConfig::new()))
+    }
+
+    /// A task of these partitions begins, if they wait.
+    fn begins(stage: &mut RunningStage, wanted: Option<&[usize]>, executor: &str) {
+        let mut budget = AvailableVcores { executor_id: executor.to_string(), vcores: 1 };
+        if let Some(partitions) = take(stage, wanted) {
+            bind(stage, "s", &JobId::from("j"), &mut budget, partitions, Arc::new(SessionConfig::new()));
+        }
+    }
+
+    #[test]
+    fn what_is_not_taken_waits_on_in_its_order() {
+        let mut stage = stage(9);
+        assert_eq!(take(&mut stage, Some(&[3, 1])), Some(vec![1, 3]));
+        assert_eq!(pending(&stage), [0, 2, 4, 5, 6, 7, 8]);
+        assert_eq!(take(&mut stage, Some(&[3, 8])), Some(vec![8]), "those that wait");
+        assert_eq!((take(&mut stage, Some(&[1])), take(&mut stage, Some(&[]))), (None, None));
+        assert_eq!(take(&mut stage, None), Some(vec![0, 2, 4, 5, 6, 7]));
+        assert_eq!((take(&mut stage, None), take(&mut stage, Some(&[0]))), (None, None), "nothing waits");
+    }
+
+    /// That of which [`mark`] lives, of Ballista's own stages.
+    #[test]
+    fn where_the_mark_is_the_same_the_same_partitions_wait() {
+        let _series = repeat(11);
+        let (mut stage, mut known, mut again) = (stage(12), HashMap::new(), 0);
+        for _ in 0..4_000 {
+            let executor = format!("e{}", random_range(0..4_usize));
+            match random_range(0..50_usize) {
+                0 => stage = stage.to_successful().to_running(),
+                1 => begins(&mut stage, None, &executor),
+                2..6 => {
+                    stage.reset_tasks(&executor);
+                }
+                6..20 if !stage.task_infos.is_empty() => {
+                    let task = random_range(0..stage.task_infos.len());
+                    if matches!(stage.task_infos[task].task_status, task_status::Status::Running(_)) {
+                        stage.reset_task_info(task);
+                    }
+                }
+                _ => begins(&mut stage, Some(&[random_range(0..12_usize), random_range(0..12_usize)]), &executor),
+            }
+            let mut waits = pending(&stage);
+            waits.sort_unstable();
+            let Mark { attempt, begun, waiting } = mark(&stage);
+            assert_eq!(waiting, waits.len());
+            if let Some(before) = known.insert((attempt, begun, waiting), waits.clone()) {
+                again += 1;
+                assert_eq!(before, waits, "attempt {attempt}, of which {begun} tasks have begun");
+            }
+        }
+        assert!(again > 100 && mark(&stage).attempt > 10, "{again} times nothing had changed");
+    }
 }

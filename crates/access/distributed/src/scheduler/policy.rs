@@ -1,9 +1,9 @@
 //! Ballista's hook for choosing tasks: shows the schedule what waits, has inputs found out, and binds what the schedule gives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ballista_core::JobId;
@@ -24,7 +24,7 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::bind::{bind, bind_copy, collapses, pending, running_task, take, tell_moved};
+use super::bind::{bind, bind_copy, collapses, mark, pending, running_task, take, tell_moved};
 use super::inputs::of_stage;
 use super::merged;
 use super::shuffles::{Shuffles, is_passed_on};
@@ -33,11 +33,14 @@ use crate::travel;
 
 /// Longer than this nobody waits for Ballista to take in what it is told: it has much to do then.
 const SETTLED: Duration = Duration::from_millis(100);
+/// How often a question looks at all jobs, where nobody has since: who does it beside the questions (`watch`) waits for much else.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What Ballista asks for tasks: it looks what waits, and gives what the schedule says.
 ///
 /// In pull mode it is asked at every poll, for one executor, with no lock of Ballista's held; so it may look into the jobs'
-/// graphs one after the other.
+/// graphs one after the other. A poll looks at the jobs that its executor has told of and at new ones, others change by other polls; what changes
+/// by itself is seen by the next look at all of them. Of a job stages are looked at that have come on since, by their [`Mark`](forebay_jobs::Mark).
 pub(crate) struct Policy {
     pub(super) books: Arc<Mutex<Books>>,
     pub(super) carrier: Arc<Carrier>,
@@ -46,8 +49,8 @@ pub(crate) struct Policy {
     shuffles: Arc<Shuffles>,
     /// What a task reads at least of what other stages have left.
     task_bytes: u64,
-    /// One at a time: what the schedule gives must be bound before the next is asked for.
-    turn: tokio::sync::Mutex<()>,
+    /// One at a time: what the schedule gives must be bound before the next is asked for. When all jobs were looked at last.
+    turn: tokio::sync::Mutex<Option<Instant>>,
     finding: Mutex<JoinSet<()>>,
 }
 
@@ -62,24 +65,44 @@ impl Policy {
         shuffles: Arc<Shuffles>,
         task_bytes: u64,
     ) -> Self {
-        let (turn, finding) = (tokio::sync::Mutex::new(()), Mutex::default());
+        let (turn, finding) = (tokio::sync::Mutex::default(), Mutex::default());
         Self { books, carrier, client, engine, shuffles, task_bytes, turn, finding }
     }
 
     /// Looks at all jobs, so that what a new one reads is on its way before an executor asks for a task: busy ones ask when they
     /// are done with one.
     pub(super) async fn look_ahead(&self, jobs: &HashMap<JobId, JobInfoCache>) {
-        let _turn = self.turn.lock().await;
-        self.look_at_all(jobs).await;
+        let mut looked = self.turn.lock().await;
+        *looked = Some(forebay_runtime::now());
+        self.look_at_jobs(jobs.keys().collect(), jobs).await;
     }
 
-    async fn look_at_all(&self, jobs: &HashMap<JobId, JobInfoCache>) {
+    /// Looks at the jobs of which something was told, at those that are new, and at all where that was a while ago.
+    async fn look_at_told(&self, told: &HashSet<JobId>, looked: &mut Option<Instant>, jobs: &HashMap<JobId, JobInfoCache>) {
+        let ids: Vec<&JobId> = if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            *looked = Some(forebay_runtime::now());
+            jobs.keys().collect()
+        } else {
+            let books = self.books.lock();
+            let is_news = |id: &JobId| told.contains(id) || !books.jobs.contains_key::<str>(id.as_ref());
+            jobs.keys().filter(|id| is_news(id)).collect()
+        };
+        self.look_at_jobs(ids, jobs).await;
+    }
+
+    async fn look_at_jobs(&self, mut ids: Vec<&JobId>, jobs: &HashMap<JobId, JobInfoCache>) {
         // In the order of their ids, which is that of their arrival.
-        let mut ids: Vec<_> = jobs.keys().collect();
-        ids.sort();
+        ids.sort_unstable();
         for id in ids {
             let info = &jobs[id];
-            if matches!(info.status, Some(job_status::Status::Running(_))) {
+            if !matches!(info.status, Some(job_status::Status::Running(_))) {
+                continue;
+            }
+            let is_news = {
+                let graph = info.execution_graph.read().await;
+                has_news(&self.books.lock(), id.as_ref(), &graph)
+            };
+            if is_news {
                 let mut graph = info.execution_graph.write().await;
                 if caught(|| self.look(id, &mut graph)).is_none() {
                     self.books.lock().failed("a look at a job", Sender::Job(id.as_ref()));
@@ -102,13 +125,18 @@ impl Policy {
         while let Some(next) = graph.fetch_running_stage(&seen).map(|stage| stage.stage_id) {
             seen.push(next);
             let Some(ExecutionStage::Running(stage)) = graph.stages().get(&next) else { continue };
-            let is_new = self.books.lock().is_new_stage(id, stage.stage_id, stage.stage_attempt_num);
+            let (is_new, is_unseen) = {
+                let books = self.books.lock();
+                (books.is_new_stage(id, next, stage.stage_attempt_num), books.is_unseen(id, next, mark(stage)))
+            };
             if is_new && let Some(what) = differs(graph.stages(), stage) {
                 tracing::warn!(job = id, what, "a job runs again: its stages lost what they pass on");
                 self.books.lock().decide("what stages lost", Sender::Job(id), |books| books.attempts.spoil(id));
                 return;
             }
-            self.look_at(id, stage);
+            if is_unseen {
+                self.look_at(id, stage);
+            }
         }
     }
 
@@ -133,7 +161,7 @@ impl Policy {
                     return;
                 }
             }
-            books.waiting(job, id, &pending(stage));
+            books.sees(job, id, mark(stage), &pending(stage));
         });
     }
 
@@ -167,17 +195,21 @@ impl Policy {
     }
 
     /// Waits until Ballista has taken in what an executor told with this question. It does that beside the way, and until then
-    /// the stage that can run next is not there: the slot would go to another job, or stay free till the next question.
-    async fn settle(&self, executor: &str, jobs: &HashMap<JobId, JobInfoCache>) {
+    /// the stage that can run next is not there: the slot would go to another job, or stay free till the next question. Gives the jobs of which
+    /// it told.
+    async fn settle(&self, executor: &str, jobs: &HashMap<JobId, JobInfoCache>) -> HashSet<JobId> {
         let told = self.books.lock().take_told(executor);
-        let until = forebay_runtime::now() + SETTLED;
+        let (until, mut of) = (forebay_runtime::now() + SETTLED, HashSet::new());
         for task in told {
-            let Some(info) = jobs.get(&JobId::from(task.job.as_str())) else { continue };
+            let id = JobId::from(task.job.as_str());
+            let Some(info) = jobs.get(&id) else { continue };
+            of.insert(id);
             // Whom Ballista still takes for one that runs.
             while running_task(&*info.execution_graph.read().await, &task).is_some() && forebay_runtime::now() < until {
                 forebay_runtime::time::sleep(Duration::from_millis(1)).await;
             }
         }
+        of
     }
 
     /// Binds a task that the schedule chose; none when it does not wait any more.
@@ -193,13 +225,18 @@ impl Policy {
         let mut graph = info.execution_graph.write().await;
         let session = graph.session_id().to_string();
         let stage = running_stage(&mut graph, chosen.stage)?;
+        let before = mark(stage);
         let partitions = take(stage, chosen.partitions.as_deref())?;
         if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
             tracing::debug!(%error, "a task goes without its places");
         }
         let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
-        let (attempt, task) = (bound.1.stage_attempt_num, bound.1.key.task_id);
-        self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| books.began(chosen, attempt, task));
+        let (attempt, task, after) = (bound.1.stage_attempt_num, bound.1.key.task_id, mark(stage));
+        debug_assert_eq!(after.begun, task + 1, "a task has the number after those before it");
+        self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| {
+            books.began(chosen, attempt, task);
+            books.comes_on(&chosen.job, chosen.stage, before, after);
+        });
         tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
         Some(bound)
     }
@@ -250,6 +287,17 @@ impl Policy {
     }
 }
 
+/// Whether a look at a job could tell something, or has something to tell its graph.
+fn has_news(books: &Books, job: &str, graph: &ExecutionGraphBox) -> bool {
+    let is_news = |stage: &ExecutionStage| match stage {
+        // It runs as soon as it is looked at.
+        ExecutionStage::Resolved(_) => true,
+        ExecutionStage::Running(stage) => !stage.pending.is_empty() && books.is_unseen(job, stage.stage_id, mark(stage)),
+        ExecutionStage::UnResolved(_) | ExecutionStage::Successful(_) | ExecutionStage::Failed(_) => false,
+    };
+    !books.jobs.contains_key(job) || !books.moved(job).is_empty() || graph.stages().values().any(is_news)
+}
+
 /// The running stage of this number.
 fn running_stage(graph: &mut ExecutionGraphBox, id: usize) -> Option<&mut RunningStage> {
     let mut others = Vec::new();
@@ -273,11 +321,16 @@ impl DistributionPolicy for Policy {
         if running_jobs.is_empty() {
             return Ok(bound);
         }
+        let mut told = HashSet::new();
         for budget in &budgets {
-            self.settle(&budget.executor_id, &running_jobs).await;
+            told.extend(self.settle(&budget.executor_id, &running_jobs).await);
         }
-        let _turn = self.turn.lock().await;
-        self.look_at_all(&running_jobs).await;
+        if told.is_empty() && budgets.iter().all(|budget| budget.vcores == 0) {
+            // It only says that it is there.
+            return Ok(bound);
+        }
+        let mut looked = self.turn.lock().await;
+        self.look_at_told(&told, &mut looked, &running_jobs).await;
         for budget in budgets {
             while budget.vcores > 0 {
                 let Some(chosen) = self.books.lock().choose(&budget.executor_id) else { break };

@@ -89,6 +89,7 @@ impl Books {
         debug_assert!(running.copy.is_none(), "a task has one copy at a time");
         running.copy = Some(Copied { worker, executor: executor.to_string(), began: forebay_runtime::now() });
         job.sums.tasks_copied += 1;
+        self.gives(executor, name.clone());
         self.copies.made += 1;
         assert!(self.copies.first < self.copies.made, "a copy that begins is not done yet");
         true

@@ -1,12 +1,13 @@
 //! What the books keep of executors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use forebay_types::WorkerId;
 
 use super::Books;
 use super::deciding::failpoint;
+use crate::job::{Job, Running};
 use crate::ticket::worker_of;
 use crate::word::TaskName;
 
@@ -22,6 +23,8 @@ pub struct ExecutorEntry {
     unheard: HashSet<TaskName>,
     /// What it told when it last asked, until it is looked whether the engine has taken it in.
     told: Vec<TaskName>,
+    /// Tasks that it was given, copies too: all that it has, and some that it has no more.
+    given: Vec<TaskName>,
 }
 
 impl ExecutorEntry {
@@ -42,7 +45,9 @@ impl Books {
                 return;
             }
         }
-        let entry = ExecutorEntry { worker, slots, seen, room, unheard: HashSet::new(), told: Vec::new() };
+        // Who was forgotten may have some.
+        let given = self.tasks_on(id);
+        let entry = ExecutorEntry { worker, slots, seen, room, unheard: HashSet::new(), told: Vec::new(), given };
         self.executors.insert(id.to_string(), entry);
         failpoint(format_args!("question of {id}"));
         self.beside_changed(worker);
@@ -72,18 +77,13 @@ impl Books {
     /// The tasks that an executor should have that asks, and has nothing to do when `is_idle`: what it was told or has told of them was
     /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
     pub(crate) fn lost_tasks(&mut self, id: &str, is_idle: bool) -> Vec<TaskName> {
-        let mut unheard = HashSet::new();
-        for (name, job) in self.jobs.iter().filter(|_| is_idle) {
-            let on_it = job.running.iter().filter(|(_, running)| running.is_on(id));
-            let counted = on_it.filter(|((stage, _), running)| !self.attempts.is_lost(name, *stage, running.attempt));
-            unheard.extend(counted.map(|((stage, task), running)| TaskName {
-                job: name.clone(),
-                stage: *stage,
-                attempt: running.attempt,
-                task: *task,
-            }));
-        }
         let Some(entry) = self.executors.get_mut(id) else { return Vec::new() };
+        let mut unheard = HashSet::new();
+        if is_idle {
+            entry.given.retain(|name| has(&self.jobs, id, name));
+            let counted = entry.given.iter().filter(|name| !self.attempts.is_lost(&name.job, name.stage, name.attempt));
+            unheard.extend(counted.cloned());
+        }
         let mut lost: Vec<TaskName> = unheard.intersection(&entry.unheard).cloned().collect();
         lost.sort_unstable();
         entry.unheard = unheard;
@@ -99,7 +99,36 @@ impl Books {
 
     /// Whether an executor has no task, as far as is known here.
     pub fn rests(&self, id: &str) -> bool {
-        self.jobs.values().all(|job| job.running.values().all(|running| !running.is_on(id)))
+        match self.executors.get(id) {
+            Some(entry) => !entry.given.iter().any(|name| has(&self.jobs, id, name)),
+            None => self.tasks_on(id).is_empty(),
+        }
+    }
+
+    /// An executor was given a task.
+    pub(super) fn gives(&mut self, id: &str, name: TaskName) {
+        debug_assert!(has(&self.jobs, id, &name), "it has what it was given");
+        let Some(entry) = self.executors.get_mut(id) else { return };
+        // Not each time: one with many slots has as many that it still has.
+        if entry.given.len().is_power_of_two() {
+            entry.given.retain(|name| has(&self.jobs, id, name));
+        }
+        entry.given.push(name);
+    }
+
+    /// The tasks that an executor has, found among all that run.
+    fn tasks_on(&self, id: &str) -> Vec<TaskName> {
+        let of_job = |(job, known): (&String, &Job)| {
+            let on_it = known.running.iter().filter(|(_, running)| running.is_on(id));
+            let name = |((stage, task), running): (&(usize, usize), &Running)| TaskName {
+                job: job.clone(),
+                stage: *stage,
+                attempt: running.attempt,
+                task: *task,
+            };
+            on_it.map(name).collect::<Vec<_>>()
+        };
+        self.jobs.iter().flat_map(of_job).collect()
     }
 
     /// Workers beside executors, while there are jobs.
@@ -112,6 +141,12 @@ impl Books {
     pub fn take_told(&mut self, id: &str) -> Vec<TaskName> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()
     }
+}
+
+/// Whether an executor has a task, or its copy.
+fn has(jobs: &HashMap<String, Job>, id: &str, name: &TaskName) -> bool {
+    let running = jobs.get(&name.job).and_then(|job| job.running.get(&(name.stage, name.task)));
+    running.is_some_and(|running| running.attempt == name.attempt && running.is_on(id))
 }
 
 #[cfg(test)]
@@ -162,6 +197,34 @@ mod tests {
         let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
         books.ended(&ended);
         assert!(books.rests(BESIDE) && books.lost_tasks(BESIDE, true).is_empty() && !books.runs(&name(0, 0)));
+    }
+
+    #[test]
+    fn an_executor_that_was_forgotten_has_what_it_had() {
+        let mut books = books();
+        give(&mut books, BESIDE, 0);
+        books.executors.remove(BESIDE);
+        assert!(!books.rests(BESIDE));
+        for slots in [2, 3] {
+            books.executor_asks(BESIDE, slots, Some(1 << 30));
+            assert!(!books.rests(BESIDE), "{slots} slots");
+        }
+        assert!(books.lost_tasks(BESIDE, true).is_empty());
+        assert_eq!(books.lost_tasks(BESIDE, true), [name(0, 0)]);
+    }
+
+    #[test]
+    fn of_tasks_that_are_over_nothing_is_kept_beside_an_executor() {
+        let mut books = books();
+        for number in 0..100 {
+            give(&mut books, BESIDE, number);
+            let took = Duration::from_millis(1);
+            let done = number % 2 == 0;
+            books.ended(&Ended { job: "j", stage: 1, attempt: 0, task: number, done, took, bytes_passed: 0 });
+            books.waiting("j", 1, &[0, 1, 2, 3]);
+            assert!(books.rests(BESIDE));
+        }
+        assert!(books.executors[BESIDE].given.len() <= 2);
     }
 
     #[test]

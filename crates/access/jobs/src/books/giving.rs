@@ -8,6 +8,7 @@ use forebay_types::WorkerId;
 use super::Books;
 use crate::job::{Running, split};
 use crate::ticket::Places;
+use crate::word::TaskName;
 
 /// Which task of a stage to run where.
 pub struct Chosen {
@@ -77,10 +78,21 @@ impl Books {
             began: forebay_runtime::now(),
             copy: None,
         };
-        if let Some(earlier) = job.running.insert((stage, number), running) {
+        let name = TaskName { job: chosen.job.clone(), stage, attempt, task: number };
+        // What waited in the engine's books did not run, whatever was said of it: as where an executor is lost, and nobody has looked since.
+        let before = job.begun.insert((stage, task), number).filter(|before| *before != number);
+        let before = before.map(|before| (stage, before)).filter(|key| job.running.get(key).is_some_and(|run| run.task == task));
+        let lost = before.and_then(|key| Some((key, job.running.remove(&key)?)));
+        match job.running.insert((stage, number), running) {
             // Of an earlier attempt: the stage has begun again since it was looked at.
-            self.lost(&chosen.job, (stage, number), earlier);
+            Some(earlier) if earlier.task != task => self.lost(&chosen.job, (stage, number), earlier),
+            Some(earlier) => self.gives_up(&chosen.job, (stage, number), earlier),
+            None => {}
         }
+        if let Some((key, run)) = lost {
+            self.gives_up(&chosen.job, key, run);
+        }
+        self.gives(&chosen.executor, name);
     }
 
     /// The chosen task does not wait any more in the engine's books.
@@ -92,6 +104,7 @@ impl Books {
         let (stage, task) = split(chosen.assignment.task);
         if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.offered.remove(&task);
+            stage.mark = None;
         }
     }
 }
@@ -115,6 +128,34 @@ mod tests {
     fn input(segment: u128) -> TaskInput {
         let range = BlockRange { segment: SegmentId(segment), pages: PageRun::new(0, 16_384) };
         TaskInput { range, storage: MountId(1), holders: Vec::new(), routed: Vec::new() }
+    }
+
+    #[test]
+    fn a_task_that_is_given_once_more_runs_once() {
+        let mut books = Books::new(ScheduleSettings::default());
+        let asks = |books: &mut Books| books.executor_asks(EXECUTOR, 1, None);
+        asks(&mut books);
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        books.stage_begins("j", 1, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new()])));
+        books.waiting("j", 1, &[0]);
+        let first = books.choose(EXECUTOR).expect("a task waits");
+        books.began(&first, 0, 0);
+        // It was silent, and the engine has it wait again, which nobody has looked at.
+        assert_eq!(books.forget_silent(Duration::ZERO).len(), 1);
+        asks(&mut books);
+        let again = books.choose(EXECUTOR).expect("the schedule has taken it back");
+        books.began(&again, 0, 1);
+        let sums = |books: &Books| {
+            let job = &books.jobs["j"];
+            (job.running.len(), job.sums.tasks_again, job.sums.tasks_done)
+        };
+        assert_eq!(sums(&books), (1, 1, 0));
+        let took = Duration::from_millis(1);
+        for (task, expected) in [(0, (1, 1, 0)), (1, (0, 1, 1))] {
+            books.ended(&Ended { job: "j", stage: 1, attempt: 0, task, done: true, took, bytes_passed: 0 });
+            assert_eq!(sums(&books), expected, "run {task}");
+        }
+        assert!(books.choose(EXECUTOR).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The schedule of `core/scheduling` kept in step with the engine's jobs, stages and tasks, and what people are shown of them.
 //!
-//! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`). Never does: speak
-//! with anybody. Start with [`Books`]; `weather` tries it.
+//! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`), which stages are to be
+//! looked at again (`marks`). Never does: speak with anybody. Start with [`Books`]; `weather` tries it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -29,6 +29,7 @@ mod counts;
 pub(crate) mod deciding;
 mod executors;
 mod giving;
+mod marks;
 mod shown;
 #[cfg(test)]
 mod weather;
@@ -143,7 +144,7 @@ impl Books {
             Some(earlier) => (earlier.offered, earlier.counted, earlier.pace, cut),
             None => (HashSet::new(), HashSet::new(), Pace::default(), cut),
         };
-        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false });
+        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false, mark: None });
         // The engine's scheduler takes no word of earlier attempts, and numbers the tasks of this one anew.
         self.run_no_more(job_id, stage, |running| running.attempt < attempt);
     }
@@ -164,6 +165,7 @@ impl Books {
         }
         let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
         known.inputs = Some(inputs);
+        known.mark = None;
         if known.cut == Cut::Each {
             known.cut = cut;
         }
@@ -172,7 +174,7 @@ impl Books {
     }
 
     /// The partitions of a stage that wait: those that the schedule does not know are given to it.
-    pub fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+    pub(crate) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
         let stage = self.jobs.get(job_id).and_then(|job| job.stages.get(&stage_id));
         let Some(stage) = stage.filter(|stage| stage.inputs.is_some()) else { return };
         // What waits in the engine's books does not run, whatever was said of it.
@@ -190,14 +192,22 @@ impl Books {
     }
 
     /// A task does not run any more. It is offered anew, by the cut of then, if it waits.
-    fn lost(&mut self, job_id: &str, (stage_id, number): (usize, usize), mut running: Running) {
-        self.copies.give_up(job_id, (stage_id, number), &mut running);
+    fn lost(&mut self, job_id: &str, (stage_id, number): (usize, usize), running: Running) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
-        job.sums.tasks_again += 1;
         if let Some(stage) = job.stages.get_mut(&stage_id) {
             stage.offered.remove(&running.task);
+            stage.mark = None;
         }
         self.schedule.finished(job.number, task_id(stage_id, running.task), true);
+        self.gives_up(job_id, (stage_id, number), running);
+    }
+
+    /// The same, where the schedule knows of it.
+    fn gives_up(&mut self, job_id: &str, (stage_id, number): (usize, usize), mut running: Running) {
+        self.copies.give_up(job_id, (stage_id, number), &mut running);
+        if let Some(job) = self.jobs.get_mut(job_id) {
+            job.sums.tasks_again += 1;
+        }
         for range in &running.reads {
             self.schedule.failed(*range, running.worker);
         }
@@ -266,7 +276,10 @@ impl Books {
         } else {
             job.sums.tasks_again += 1;
             // A schedule that was made anew meanwhile does not know it.
-            job.stages.get_mut(&ended.stage).map(|stage| stage.offered.remove(&running.task));
+            if let Some(stage) = job.stages.get_mut(&ended.stage) {
+                stage.offered.remove(&running.task);
+                stage.mark = None;
+            }
         }
         self.over.tasks.note(ended.job, ended.stage, running, ended.done);
     }

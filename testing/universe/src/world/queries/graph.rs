@@ -1,6 +1,6 @@
 //! What a scheduler's engine knows of a query: its stages, who runs and who has done what of them, and what it makes of what it is told.
 
-use forebay_jobs::{Chosen, Cut, Heard, Said, TaskName};
+use forebay_jobs::{Chosen, Cut, Heard, Mark, Said, TaskName};
 
 use super::says::{Ended, Order, Output, Query, Told};
 
@@ -77,6 +77,12 @@ impl Graph {
 
     pub(super) fn pending(&self) -> &[usize] {
         &self.stages[self.at].pending
+    }
+
+    /// How far the stage has come that runs.
+    pub(super) fn mark(&self) -> Mark {
+        let stage = &self.stages[self.at];
+        Mark { attempt: stage.attempt, begun: stage.tasks.len(), waiting: stage.pending.len() }
     }
 
     fn is_last(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use forebay_jobs::{RUN_AGAIN, Sender, worker_of};
 use forebay_runtime::time::timeout;
 
-use super::graph::Next;
+use super::graph::{Graph, Next};
 use super::says::{Ended, Poll, Told, Work};
 use super::scheduler::{Jobs, LOOK, Serving, end};
 
@@ -78,10 +78,17 @@ impl Serving {
             while work.tasks.len() < poll.free as usize {
                 let Some(chosen) = books.choose(id) else { break };
                 let of = Sender::Job(&chosen.job);
-                match graphs.get_mut(&chosen.job).and_then(|graph| graph.bind(&chosen, id)) {
-                    Some(order) => {
+                let bind = |graph: &mut Graph| {
+                    let before = graph.mark();
+                    Some((graph.bind(&chosen, id)?, before, graph.mark()))
+                };
+                match graphs.get_mut(&chosen.job).and_then(bind) {
+                    Some((order, before, after)) => {
                         let (attempt, task) = (order.name.attempt, order.name.task);
-                        books.decide("a task that begins", of, |books| books.began(&chosen, attempt, task));
+                        books.decide("a task that begins", of, |books| {
+                            books.began(&chosen, attempt, task);
+                            books.comes_on(&chosen.job, chosen.stage, before, after);
+                        });
                         bring.extend_from_slice(&chosen.bring);
                         work.tasks.push(order);
                     }

@@ -151,7 +151,9 @@ impl Serving {
                             begin.push((id.clone(), attempt, graph.query.clone()));
                         }
                     }
-                    books.waiting(id, stage, graph.pending());
+                    if books.is_unseen(id, stage, graph.mark()) {
+                        books.sees(id, stage, graph.mark(), graph.pending());
+                    }
                 });
             }
         }

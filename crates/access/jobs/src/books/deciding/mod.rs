@@ -150,6 +150,7 @@ impl Books {
             let running: HashSet<(usize, u32)> = job.running.iter().map(|((stage, _), task)| (*stage, task.task)).collect();
             for (id, stage) in &mut job.stages {
                 stage.offered.retain(|task| running.contains(&(*id, *task)));
+                stage.mark = None;
             }
         }
         self.check();

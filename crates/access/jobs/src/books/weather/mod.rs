@@ -14,7 +14,7 @@ use graph::{Graph, State, TaskInfo};
 
 use super::Books;
 use crate::attempts::Missed;
-use crate::job::Cut;
+use crate::job::{Cut, Mark};
 use crate::ticket::Ticket;
 use crate::word::{Done, Said, TaskName, Word};
 
@@ -36,6 +36,8 @@ const CALM: usize = 400;
 const DIES_ONE_IN: u32 = 150;
 const SLOW_ONE_IN: u32 = 8;
 const COPY_ONE_IN: u32 = 3;
+/// Before so many questions nobody looks what waits.
+const UNSEEN_ONE_IN: u32 = 3;
 
 /// A task on an executor, and for how many rounds.
 struct Task {
@@ -90,6 +92,8 @@ enum Defect {
     CountsBoth,
     /// Ballista is not told who runs a task whose copy goes on alone.
     KeepsMoves,
+    /// Stages are looked at by how many of their partitions wait alone.
+    CountsWaiting,
 }
 
 impl Weather {
@@ -168,7 +172,9 @@ impl Weather {
         for word in heard {
             self.hears(number, &word);
         }
-        self.look();
+        if random_range(0..UNSEEN_ONE_IN) > 0 {
+            self.look();
+        }
         let mut tasks = self.give(number, &id, free);
         tasks.extend(self.give_copy(&id, free - tasks.len()));
         if !self.is_lost() {
@@ -233,7 +239,12 @@ impl Weather {
                 let cut = if run == 1 || graph.plan == AT_ONCE { Cut::Each } else { Cut::Runs(firsts) };
                 self.books.stage_begins(id, stage, 0, cut, String::new(), Some(inputs));
             }
-            self.books.waiting(id, stage, &graph.pending);
+            let mark = mark(graph, self.defect);
+            if self.books.is_unseen(id, stage, mark) {
+                self.books.sees(id, stage, mark, &graph.pending);
+            } else if self.books.would_change(id, stage, &graph.pending) {
+                self.wrong = Some(format!("stage {stage} of {id} has changed, and its mark has not: {mark:?}"));
+            }
         }
     }
 
@@ -253,10 +264,11 @@ impl Weather {
                 self.books.not_there(&chosen);
                 continue;
             };
-            let task = graph.tasks.len();
+            let (before, task) = (mark(graph, self.defect), graph.tasks.len());
             graph.pending.retain(|partition| !partitions.contains(partition));
             graph.tasks.push(TaskInfo { partitions, state: State::Runs(number) });
             self.books.began(&chosen, 0, task);
+            self.books.comes_on(&chosen.job, chosen.stage, before, mark(graph, self.defect));
             given.push(begun(&TaskName { job: chosen.job.clone(), stage: chosen.stage, attempt: 0, task }));
         }
         given
@@ -296,6 +308,12 @@ impl Weather {
         }
         Ok(())
     }
+}
+
+/// How far the stage of a job is that runs.
+fn mark(graph: &Graph, defect: Option<Defect>) -> Mark {
+    let begun = if defect == Some(Defect::CountsWaiting) { 0 } else { graph.tasks.len() };
+    Mark { attempt: 0, begun, waiting: graph.pending.len() }
 }
 
 /// A task that an executor begins with.
@@ -365,4 +383,9 @@ fn a_task_that_counts_for_both_who_ran_it_is_found() {
 #[test]
 fn a_copy_that_goes_on_and_nobody_knows_of_is_found() {
     is_found(Defect::KeepsMoves);
+}
+
+#[test]
+fn a_partition_that_came_back_while_another_one_began_and_nobody_looks_for_is_found() {
+    is_found(Defect::CountsWaiting);
 }

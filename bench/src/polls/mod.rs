@@ -1,5 +1,10 @@
 //! What a question for a task takes at the live scheduler (gate, books, policy, Ballista's graphs) of executors that run nothing: each says that
 //! its task is done and asks for the next one, so many of them a second, whether those before have their answers or not.
+//!
+//! Owns: the executors and their questions ([`polls`]); `limit` has the same ones answered by no scheduler. Never does: decide which task goes
+//! where. Start with [`polls`].
+
+mod limit;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,6 +43,9 @@ const WAITING_MAX: usize = 20_000;
 const AFTER: Duration = Duration::from_secs(10);
 /// How long all jobs may take until they are there.
 const THERE_WITHIN: Duration = Duration::from_secs(90);
+/// How often executors say meanwhile that they are there, at less than half the time after which one is lost; how often jobs are looked at.
+const SAY: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(200);
 /// What tasks say that they took.
 const TASK_MS: u64 = 1_000;
 /// Bytes of the one file: enough to be cut into parts.
@@ -72,6 +80,8 @@ struct Stub {
     task: Option<TaskStatus>,
     /// It says nothing: a job with such a task does not end, and nobody asks for its rows.
     keeps: bool,
+    /// It says the same each time.
+    repeats: bool,
 }
 
 /// What came of a question.
@@ -95,6 +105,13 @@ pub async fn polls(args: PollsArgs) -> Result<Vec<Figure>> {
     }
     let stubs: Vec<_> = (1..=args.executors).map(|number| Arc::new(Mutex::new(Stub::new(number)))).collect();
     are_there(&stubs, &ways).await?;
+    let (mut saying, all, by) = (JoinSet::new(), stubs.clone(), ways.clone());
+    saying.spawn(async move {
+        // Who can't be asked any more fails the jobs too, which is told.
+        while are_there(&all, &by).await.is_ok() {
+            sleep(SAY).await;
+        }
+    });
 
     let (engine, control) = (cluster.engine(0, args.tasks).await?, cluster.control()?);
     let mut jobs = JoinSet::new();
@@ -112,23 +129,32 @@ pub async fn polls(args: PollsArgs) -> Result<Vec<Figure>> {
             let (jobs, tasks, first) = (args.jobs, args.tasks, all.first());
             return Err(Error::internal(format!("{ready} of {jobs} jobs run and have {tasks} tasks; the first is {first:?}")));
         }
-        are_there(&stubs, &ways).await?;
+        sleep(LOOK).await;
     }
     let submission = submission(&mut jobs, engine, &control).await?;
-    let (answered, lasted) = ask(&args, &stubs, &ways).await?;
-    drop(jobs);
+    drop(saying);
+    let (p99, ended) = sums(&ask(&args, &stubs, &ways).await?);
+    drop((jobs, ways, control, cluster));
+    let (limit_p99, limit_ended) = sums(&limit::limit(&args).await?);
+    let of = format!("{} executors, {} tasks", args.executors, args.jobs * args.tasks);
+    Ok(vec![
+        Figure::alone(format!("scheduling live, {of}: p99 of a poll"), p99, "ms", Bar::ValueAtMost(5.0)).within(limit_p99),
+        Figure::alone(format!("scheduling live, {of}: tasks that end"), ended, "tasks/s", Bar::RatioAtLeast(0.95))
+            .beside("asked for", f64::from(args.a_second))
+            .within(limit_ended),
+        Figure::alone(format!("scheduling live, {of}: submission of a job"), submission, "ms", Bar::ValueAtMost(100.0)),
+        Figure::alone("the same questions, answered at once with nothing: p99 of a poll", limit_p99, "ms", Bar::Nothing),
+        Figure::alone("the same questions, answered at once with nothing: answers", limit_ended, "tasks/s", Bar::Nothing)
+            .beside("asked for", f64::from(args.a_second)),
+    ])
+}
 
+/// The p99 of questions in milliseconds, and of how many tasks they told a second.
+fn sums((answered, lasted): &(Vec<Answered>, Duration)) -> (f64, f64) {
     let ended = answered.iter().filter(|it| it.ended).count() as f64 / lasted.as_secs_f64();
     let mut took: Vec<f64> = answered.iter().map(|it| it.ms).collect();
     took.sort_by(f64::total_cmp);
-    let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or(f64::NAN);
-    let of = format!("{} executors, {} tasks", args.executors, args.jobs * args.tasks);
-    Ok(vec![
-        Figure::alone(format!("scheduling live, {of}: p99 of a poll"), p99, "ms", Bar::ValueAtMost(5.0)),
-        Figure::alone(format!("scheduling live, {of}: tasks that end"), ended, "tasks/s", Bar::RatioAtLeast(0.95))
-            .beside("asked for", f64::from(args.a_second)),
-        Figure::alone(format!("scheduling live, {of}: submission of a job"), submission, "ms", Bar::ValueAtMost(100.0)),
-    ])
+    (took.get(took.len() * 99 / 100).copied().unwrap_or(f64::NAN), ended)
 }
 
 /// Submits a query once it is planned.
@@ -151,10 +177,11 @@ async fn submission(jobs: &mut JoinSet<Result<()>>, engine: Engine, control: &Sc
 
 /// Has all executors say that they are there; none is silent for long then.
 async fn are_there(stubs: &[Arc<Mutex<Stub>>], ways: &[Way]) -> Result<()> {
-    let polls = stubs.iter().enumerate().map(|(number, stub)| {
-        let mut way = ways[number % ways.len()].clone();
+    let poll = |(number, stub): (usize, &Arc<Mutex<Stub>>)| {
+        let (stub, mut way) = (Arc::clone(stub), ways[number % ways.len()].clone());
         async move { stub.lock().await.ask(&mut way, false).await.map(|_| ()) }
-    });
+    };
+    let polls: Vec<_> = stubs.iter().enumerate().map(poll).collect();
     stream::iter(polls).buffer_unordered(AT_ONCE).try_collect::<()>().await
 }
 
@@ -205,13 +232,22 @@ impl Stub {
             os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
             ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
         };
-        Self { is, task: None, keeps: false }
+        Self { is, task: None, keeps: false, repeats: false }
+    }
+
+    /// One that says of one task that it is done, again and again.
+    fn telling(number: usize) -> Self {
+        let stub = Self::new(number);
+        let job_id = "0000001".to_string();
+        let task = TaskDefinition { task_id: number as u32, job_id, stage_id: 1, ..TaskDefinition::default() };
+        Self { task: Some(stub.done(task)), repeats: true, ..stub }
     }
 
     /// Asks for a task, if it is to and has none, after it has said that the one before is done; whether it has said that, and got one.
     async fn ask(&mut self, way: &mut Way, takes: bool) -> Result<(bool, bool)> {
         let tells = takes && !self.keeps;
-        let task_status: Vec<TaskStatus> = self.task.take_if(|_| tells).into_iter().collect();
+        let told = if self.repeats { self.task.clone() } else { self.task.take_if(|_| tells) };
+        let task_status: Vec<TaskStatus> = told.into_iter().collect();
         let ended = !task_status.is_empty();
         let num_free_vcores = u32::from(takes && self.task.is_none());
         let asked = PollWorkParams { metadata: Some(self.is.clone()), num_free_vcores, task_status };
