@@ -126,7 +126,7 @@ impl Policy {
             seen.push(next);
             let Some(ExecutionStage::Running(stage)) = graph.stages().get(&next) else { continue };
             let (is_new, is_unseen) = {
-                let books = self.books.lock();
+                let mut books = self.books.lock();
                 (books.is_new_stage(id, next, stage.stage_attempt_num), books.is_unseen(id, next, mark(stage)))
             };
             if is_new && let Some(what) = differs(graph.stages(), stage) {

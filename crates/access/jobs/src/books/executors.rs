@@ -70,7 +70,7 @@ impl Books {
         let room = beside().filter_map(|entry| entry.room).max();
         match slots {
             0 => self.schedule.worker_lost(worker),
-            _ => self.schedule.worker_joined(worker, slots, room.unwrap_or(0)),
+            _ => self.schedule.slots_changed(worker, slots, room.unwrap_or(0)),
         }
     }
 

@@ -25,6 +25,15 @@ impl Schedule {
         self.fleet.add(id, slots, room_bytes);
     }
 
+    /// The slots beside a worker are others, or its room is: where there are no fewer, what runs and lies there is as before. Otherwise nobody
+    /// knows which of its tasks are gone, and it joins anew.
+    pub fn slots_changed(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
+        match self.fleet.get(id) {
+            Some(worker) if worker.slots <= slots => self.fleet.grow(id, slots, room_bytes),
+            _ => self.worker_joined(id, slots, room_bytes),
+        }
+    }
+
     /// A worker is gone with all it held; its tasks wait again.
     pub fn worker_lost(&mut self, id: WorkerId) {
         let Some(worker) = self.fleet.get(id) else { return };

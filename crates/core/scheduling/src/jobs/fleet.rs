@@ -114,6 +114,17 @@ impl Fleet {
         self.slots += u64::from(slots);
     }
 
+    /// A worker has at least as many slots as before, and other room. What it runs and has stays.
+    pub(super) fn grow(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
+        let more = slots - self.get(id).map_or(slots, |worker| worker.slots);
+        self.with(id, |worker| {
+            worker.slots += more;
+            worker.free += more;
+            worker.room_bytes = room_bytes;
+        });
+        self.slots += u64::from(more);
+    }
+
     pub(super) fn remove(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.remove(&id) else { return };
         assert!(worker.running.is_empty(), "{} tasks run at a worker that goes", worker.running.len());

@@ -284,6 +284,22 @@ fn a_lost_worker_gives_back_its_tasks_and_what_it_held_is_missing_again() {
 }
 
 #[test]
+fn more_slots_beside_a_worker_leave_what_runs_and_lies_there() {
+    let mut schedule = cluster(1, 1, settings());
+    job(&mut schedule, 1, 0, (0..4).map(|id| task(id, &[id], &[])).collect());
+    let first = schedule.next_task(WorkerId(0)).expect("a slot is free");
+    assert!(schedule.next_task(WorkerId(0)).is_none());
+    schedule.slots_changed(WorkerId(0), 3, 64 * BYTES);
+    let more: Vec<_> = std::iter::from_fn(|| schedule.next_task(WorkerId(0))).map(|next| next.task).collect();
+    assert!(more.len() == 2 && !more.contains(&first.task), "{more:?} beside {:?}", first.task);
+    schedule.slots_changed(WorkerId(0), 2, 64 * BYTES);
+    let anew: Vec<_> = std::iter::from_fn(|| schedule.next_task(WorkerId(0))).collect();
+    assert_eq!(anew.len(), 2, "nobody knows which are gone");
+    schedule.slots_changed(WorkerId(1), 1, 64 * BYTES);
+    assert!(schedule.next_task(WorkerId(1)).is_some(), "one that was not there joins");
+}
+
+#[test]
 fn ten_thousand_workers_and_a_hundred_thousand_tasks() {
     let mut schedule = cluster(10_000, 2, ScheduleSettings { in_flight_bytes: 1_000 * BYTES, ..settings() });
     for id in 0..100 {
