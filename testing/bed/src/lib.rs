@@ -1,8 +1,8 @@
 //! What the suites of several crates stand on.
 //!
 //! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), what logs were
-//! told ([`EventLog`]), the spans of this process ([`Spans`]), and waiting ([`until`]). Never does: anything that is released; what goes
-//! wrong here fails the test.
+//! told ([`EventLog`]), the spans of this process ([`Spans`]), a network that can be cut ([`Proxy`]), and waiting ([`until`]). Never does:
+//! anything that is released; what goes wrong here fails the test.
 //!
 //! Start with [`TestCluster::start`].
 
@@ -12,6 +12,7 @@
 mod authority;
 mod cluster;
 mod events;
+mod proxy;
 mod spans;
 mod waiting;
 
@@ -19,5 +20,6 @@ pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
 pub use events::{EventLog, Told};
 pub use forebay_testing::Fault;
+pub use proxy::Proxy;
 pub use spans::{Spans, trace_id, traceparent};
 pub use waiting::{until, until_asked};

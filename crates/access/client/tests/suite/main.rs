@@ -4,7 +4,6 @@
 
 mod cluster;
 mod drain;
-mod relay;
 mod scripted;
 
 mod beside;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, CreateOptions, NodeErrorKind, NodeType};
+use forebay_testbed::Proxy;
 
 use crate::cluster::Cluster;
-use crate::relay::Relay;
 
 const LEASE: Duration = Duration::from_secs(2);
 /// So many that each of three workers has some of them, wherever the names fall: less than one time in ten thousand none does.
@@ -146,17 +146,17 @@ async fn nothing_vanishes(old: &Client, fresh: &Client, lasts: Duration, round: 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_put_to_a_worker_that_is_lost_to_all_others_does_not_vanish() {
     let mut cluster = Cluster::start_quick(2, LEASE, |_| {}).await;
-    let relay = Relay::to(cluster.node.coordinator_at()).await;
-    cluster.worker.coordinator = relay.address.clone();
+    let network = Proxy::before(cluster.node.coordinator_at()).await;
+    cluster.worker.coordinator = network.address.clone();
     cluster.add_worker().await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (old, fresh) = (cluster.client(|_| {}).await, cluster.client(|_| {}).await);
     make(&old, LEASE).await;
     assert!(is_one(&old, &fresh, 0).await);
     let mut round = 0;
-    relay.cut(true);
+    network.cut();
     assert!(nothing_vanishes(&old, &fresh, 3 * LEASE, &mut round).await > 0, "others go on");
-    relay.cut(false);
+    network.heal();
     nothing_vanishes(&old, &fresh, 2 * LEASE, &mut round).await;
     make(&old, Duration::from_secs(20)).await;
     assert!(is_one(&old, &fresh, 1).await && is_one(&fresh, &old, 2).await, "and it is one again");

@@ -1,7 +1,5 @@
 //! Writes while a worker can't be told: an acknowledged one is never followed by the version of before, whoever is cut off from whom.
 
-mod proxy;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,13 +8,13 @@ use forebay_node::Node;
 use forebay_protocol::{
     ControlReply, ControlRequest, DataReply, DataRequest, Heartbeat, MemberRequest, PutCondition, WorkerInfo,
 };
+use forebay_testbed::Proxy;
 use forebay_transport::{Address, Security};
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectVersion, Result, Validate};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tokio::sync::watch;
 
 use crate::bed::{Bed, Client, Plan, control, until};
-use proxy::Proxy;
 
 /// A worker that others and the coordinator reach through networks that can be cut.
 struct Far {

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 /// A network between two processes that can be cut: connections stay open, and nothing passes.
 pub struct Proxy {
+    /// Where it listens.
     pub address: Address,
     flows: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -25,7 +26,7 @@ impl Proxy {
                 let (seen, mut target) = (seen.clone(), target.clone());
                 tokio::spawn(async move {
                     let to = target.wait_for(Option::is_some).await.unwrap().clone().unwrap();
-                    let far = TcpStream::connect(to).await.unwrap();
+                    let Ok(far) = TcpStream::connect(to).await else { return };
                     near.set_nodelay(true).unwrap();
                     far.set_nodelay(true).unwrap();
                     let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
@@ -42,10 +43,12 @@ impl Proxy {
         Self::start(watch::channel(Some(target.clone())).1).await
     }
 
+    /// Nothing passes from now on.
     pub fn cut(&self) {
         self.flows.send_replace(false);
     }
 
+    /// All passes again, what came meanwhile too.
     pub fn heal(&self) {
         self.flows.send_replace(true);
     }
