@@ -4,7 +4,7 @@
 //! and faults on demand. Keys are byte-exact, every write has its ETag from the start, a GET reads one open file and
 //! obeys `If-Match`.
 //!
-//! Beside it [`SecondServer`] starts one that others wrote, for what both must say the same of.
+//! Beside it [`SecondServer`] starts one that others wrote, for what both must say the same of, and [`Postgres`] a database server.
 //!
 //! Never does: durability. Writes are atomic but not synced; this server stands in for a store, it isn't one.
 //!
@@ -15,6 +15,7 @@ mod counters;
 mod faults;
 mod gate;
 mod pace;
+mod postgres;
 mod second_server;
 mod server;
 mod service;
@@ -23,6 +24,7 @@ mod store;
 
 pub use counters::S3Counters;
 pub use faults::Fault;
+pub use postgres::{POSTGRES_PASSWORD, Postgres};
 pub use second_server::SecondServer;
 pub use server::S3Server;
 pub use settings::{ACCESS_KEY, S3Settings, SECRET_KEY};

@@ -14,8 +14,6 @@ mod mixapart;
 mod nodes;
 mod observed;
 mod placement;
-#[path = "../../../../crates/platform/metadata/tests/suite/postgres_server.rs"]
-mod postgres_server;
 mod roles;
 mod shard;
 mod sql;

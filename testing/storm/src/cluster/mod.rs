@@ -12,7 +12,6 @@ mod group;
 mod link;
 mod metrics;
 mod pair;
-mod postgres;
 mod process;
 mod sql;
 mod standby;
@@ -24,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+pub use forebay_testing::Postgres;
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
 pub use clock::Clock;
@@ -34,7 +34,6 @@ pub use group::Group;
 pub use link::{Link, Way};
 pub use metrics::metric;
 pub use pair::Pair;
-pub use postgres::Postgres;
 pub use process::{Process, Usage};
 pub use sql::SqlRoles;
 pub use standby::Standby;
@@ -177,7 +176,7 @@ impl Cluster {
             let process = with_environment(process, folder);
             if let Some(library) = &clocks { Ok(process.with_clock(Clock::make(library, folder, name)?)) } else { Ok(process) }
         };
-        let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));
+        let url = postgres.as_ref().map(|server| server.url_of("postgres")).or_else(|| pair.as_ref().map(Pair::url));
         let leads = |name: &str, at: SocketAddr| {
             let arguments = ["coordinator".to_owned(), flag("coordinator-listen", at)].into_iter();
             role(name, &arguments.chain(url.as_ref().map(|url| flag("metadata", url))).collect::<Vec<_>>())

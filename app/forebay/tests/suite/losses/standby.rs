@@ -5,7 +5,8 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::postgres_server::PostgresServer;
+use forebay_testing::Postgres;
+
 use crate::support::{Bucket, Ran, Role, forebay, forebay_in, free_port, lake};
 
 /// What a failover may take.
@@ -15,14 +16,14 @@ const FAILOVER: Duration = Duration::from_secs(15);
 struct Pair {
     home: tempfile::TempDir,
     places: [String; 2],
-    server: PostgresServer,
+    server: Postgres,
 }
 
 impl Pair {
     fn new() -> Self {
-        let (home, server) = (tempfile::tempdir().unwrap(), PostgresServer::start());
+        let (home, server) = (tempfile::tempdir().unwrap(), Postgres::with_password());
         let places = [free_port(), free_port()];
-        let database = server.database("meta");
+        let database = server.database("meta").unwrap();
         let settings = format!(
             "coordinator = \"{}, {}\"\nmetadata = \"{database}\"\n\
              cluster-secret = \"known to the cluster alone\"\ntoken = \"known to administrators\"\n",
@@ -100,9 +101,9 @@ fn a_standby_takes_over_and_whoever_knows_both_places_finds_it() {
     let first = standby.join().unwrap();
 
     // With the database gone nobody knows who leads: it ends, and goes on when both are there again.
-    pair.server.crash();
+    pair.server.crash().unwrap();
     assert_eq!(first.wait().code(), Some(1));
-    pair.server.resume();
+    pair.server.resume().unwrap();
     let _first = pair.coordinator(0).join().unwrap();
     assert_eq!(pair.run(&["mount", "ls", "--json"]).ok().lines().len(), 3);
 }

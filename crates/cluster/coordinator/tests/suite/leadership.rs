@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use forebay_coordinator::Coordinator;
 use forebay_protocol::{AdminRequest, ControlReply, ControlRequest};
+use forebay_testing::Postgres;
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, MountOptions};
 
 use crate::cluster::{ask, settings};
-use crate::postgres_server::PostgresServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
-    let server = PostgresServer::start();
-    let url = server.database("meta");
+    let server = Postgres::with_password();
+    let url = server.database("meta").unwrap();
     let data = tempfile::tempdir().unwrap();
     let first = Coordinator::start(settings(url.clone())).await.unwrap();
     let epoch = first.status().epoch;
@@ -38,13 +38,13 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
     assert_eq!(view.mounts, std::slice::from_ref(&mount));
 
     // The database crashes: the leader can't know whether it still is one.
-    server.crash();
+    server.crash().unwrap();
     let error = tokio::time::timeout(Duration::from_secs(6), second.stopped()).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert!(error.message().contains("leadership is lost") && error.message().contains("127.0.0.1"), "{error}");
     tokio::time::timeout(Duration::from_secs(2), connection.closed()).await.unwrap();
 
-    server.resume();
+    server.resume().unwrap();
     let third = Coordinator::start(settings(url)).await.unwrap();
     assert!(third.status().epoch > view.epoch);
     assert_eq!(third.status().mounts[0].mount, mount);

@@ -5,7 +5,5 @@ mod cluster;
 mod leadership;
 mod members;
 mod mounts;
-#[path = "../../../../platform/metadata/tests/suite/postgres_server.rs"]
-mod postgres_server;
 mod restart;
 mod security;

@@ -5,5 +5,4 @@ mod conformance;
 mod fuzz;
 mod memory;
 mod postgres;
-mod postgres_server;
 mod sqlite;

@@ -3,25 +3,26 @@
 use std::time::{Duration, Instant};
 
 use forebay_metadata::Metadata;
+use forebay_testing::{POSTGRES_PASSWORD as PASSWORD, Postgres};
 use forebay_types::{ErrorKind, MountOptions};
 
 use crate::conformance::{self, execute, name};
-use crate::postgres_server::{PASSWORD, PostgresServer};
 
 /// One server for all checks, each with a database of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn conforms() {
-    let server = PostgresServer::start();
-    conformance::mounts_are_kept(&server.database("mounts")).await;
-    conformance::mount_ids_are_never_reused(&server.database("ids")).await;
-    conformance::a_restored_copy_gives_no_mount_s_number_again(&server.database("restored")).await;
-    conformance::pins_are_byte_exact(&server.database("pins")).await;
-    conformance::tables_are_kept(&server.database("tables")).await;
-    conformance::checkpoints_replace_the_one_before(&server.database("checkpoints")).await;
-    conformance::epochs_grow_and_fence(&server.database("epochs")).await;
-    conformance::only_one_leads(&server.database("leader"), ErrorKind::Retry).await;
-    conformance::a_newer_schema_is_refused_untouched(&server.database("newer")).await;
-    conformance::many_open_and_write_at_once(&server.database("many")).await;
+    let server = Postgres::with_password();
+    let database = |name: &str| server.database(name).unwrap();
+    conformance::mounts_are_kept(&database("mounts")).await;
+    conformance::mount_ids_are_never_reused(&database("ids")).await;
+    conformance::a_restored_copy_gives_no_mount_s_number_again(&database("restored")).await;
+    conformance::pins_are_byte_exact(&database("pins")).await;
+    conformance::tables_are_kept(&database("tables")).await;
+    conformance::checkpoints_replace_the_one_before(&database("checkpoints")).await;
+    conformance::epochs_grow_and_fence(&database("epochs")).await;
+    conformance::only_one_leads(&database("leader"), ErrorKind::Retry).await;
+    conformance::a_newer_schema_is_refused_untouched(&database("newer")).await;
+    conformance::many_open_and_write_at_once(&database("many")).await;
 
     refusals_name_the_host_and_never_the_password(&server).await;
 }
@@ -29,9 +30,10 @@ async fn conforms() {
 /// A server of its own, since it crashes.
 #[tokio::test(flavor = "multi_thread")]
 async fn leadership_ends_with_the_session() {
-    let server = PostgresServer::start();
-    a_leader_whose_session_ends_is_told(&server.database("terminated")).await;
-    a_server_that_goes_away_is_a_retry_until_it_is_back(&server, &server.database("crashed")).await;
+    let server = Postgres::with_password();
+    let database = |name: &str| server.database(name).unwrap();
+    a_leader_whose_session_ends_is_told(&database("terminated")).await;
+    a_server_that_goes_away_is_a_retry_until_it_is_back(&server, &database("crashed")).await;
 }
 
 async fn refused(url: &str) -> (ErrorKind, String) {
@@ -43,17 +45,17 @@ async fn refused(url: &str) -> (ErrorKind, String) {
     (error.kind(), error.message().to_string())
 }
 
-async fn refusals_name_the_host_and_never_the_password(server: &PostgresServer) {
-    let (kind, message) = refused(&server.url("absent")).await;
+async fn refusals_name_the_host_and_never_the_password(server: &Postgres) {
+    let (kind, message) = refused(&server.url_of("absent")).await;
     assert_eq!(kind, ErrorKind::NotFound);
     assert!(message.contains("createdb"), "{message}");
 
-    let (kind, message) = refused(&server.url("mounts").replace(PASSWORD, "wr0ng")).await;
+    let (kind, message) = refused(&server.url_of("mounts").replace(PASSWORD, "wr0ng")).await;
     assert_eq!(kind, ErrorKind::Denied);
     assert!(message.contains("bay@127.0.0.1"), "{message}");
 
-    server.createdb(&["-E", "SQL_ASCII", "ascii"]);
-    let (kind, message) = refused(&server.url("ascii")).await;
+    server.createdb(&["-E", "SQL_ASCII", "ascii"]).unwrap();
+    let (kind, message) = refused(&server.url_of("ascii")).await;
     assert_eq!(kind, ErrorKind::Invalid);
     assert!(message.contains("SQL_ASCII") && message.contains("UTF8"), "{message}");
 
@@ -81,19 +83,19 @@ async fn a_leader_whose_session_ends_is_told(url: &str) {
     standby.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
 }
 
-async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &PostgresServer, url: &str) {
+async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &Postgres, url: &str) {
     let metadata = Metadata::open(url).await.unwrap();
     let bystander = Metadata::open(url).await.unwrap();
     let epoch = metadata.acquire_epoch().await.unwrap();
     bystander.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
 
-    server.crash();
+    server.crash().unwrap();
     tokio::time::timeout(Duration::from_secs(6), metadata.leadership_lost()).await.expect("is told");
     let error = bystander.mounts().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
     assert!(error.message().contains(&bystander.shown()) && !error.message().contains(PASSWORD), "{error}");
 
-    server.resume();
+    server.resume().unwrap();
     let mounts = loop {
         match bystander.mounts().await {
             Ok(mounts) => break mounts,

@@ -1,18 +1,22 @@
-//! A PostgreSQL server of the storm's own, which is stopped as by a crash and started again.
+//! A PostgreSQL server of a test's own, which is stopped as by a crash and started again: a new cluster in a temporary folder, gone at the end.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Error, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The password of the only user of a server that wants one.
+pub const POSTGRES_PASSWORD: &str = "s3cret-of-the-test";
 
 /// A server; stopped when dropped.
 #[derive(Debug)]
 pub struct Postgres {
     folder: tempfile::TempDir,
     programs: PathBuf,
+    wants_password: bool,
     /// Where it listens.
     pub address: SocketAddr,
 }
@@ -30,18 +34,47 @@ impl Postgres {
 
     /// Makes a cluster of its own and starts its server.
     pub fn start(address: SocketAddr) -> io::Result<Self> {
+        Self::make(address, false)
+    }
+
+    /// The same on a free port, of a server that wants [`POSTGRES_PASSWORD`].
+    ///
+    /// # Panics
+    /// When PostgreSQL is not installed, or does not come up.
+    pub fn with_password() -> Self {
+        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+        Self::make(address, true).expect("a test that needs a real PostgreSQL")
+    }
+
+    fn make(address: SocketAddr, wants_password: bool) -> io::Result<Self> {
         let programs = programs().ok_or_else(|| Error::other("PostgreSQL is not installed: make test-deps"))?;
-        let server = Self { folder: folder()?, programs, address };
-        let data = server.data();
-        let flags = ["-U", "bay", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-        server.run("initdb", flags.iter().map(OsStr::new).chain([data.as_os_str()]))?;
+        let server = Self { folder: folder()?, programs, wants_password, address };
+        let (data, password) = (server.data(), server.folder.path().join("password"));
+        std::fs::write(&password, POSTGRES_PASSWORD)?;
+        let shown = if wants_password { "scram-sha-256" } else { "trust" };
+        let flags = ["-U", "bay", "-A", shown, "-E", "UTF8", "--locale=C", "--no-sync", "--pwfile"];
+        let flags = flags.iter().map(OsStr::new);
+        server.run("initdb", flags.chain([password.as_os_str(), OsStr::new("-D"), data.as_os_str()]))?;
         server.resume()?;
         Ok(server)
     }
 
+    /// The URL of a new, empty database.
+    pub fn database(&self, name: &str) -> io::Result<String> {
+        self.createdb(&["-E", "UTF8", name])?;
+        Ok(self.url_of(name))
+    }
+
+    /// Makes a database with these arguments of `createdb`.
+    pub fn createdb(&self, arguments: &[&str]) -> io::Result<()> {
+        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
+        let connect = ["-h", &host, "-p", &port, "-U", "bay", "-T", "template0"];
+        self.run("createdb", connect.iter().chain(arguments).map(OsStr::new))
+    }
+
     /// Another server, which follows this one: what this one acknowledges from now on is there as well.
     pub fn followed(&self, address: SocketAddr) -> io::Result<Self> {
-        let second = Self { folder: folder()?, programs: self.programs.clone(), address };
+        let second = Self { folder: folder()?, programs: self.programs.clone(), wants_password: self.wants_password, address };
         let (data, host, port) = (second.data(), self.address.ip().to_string(), self.address.port().to_string());
         let flags = ["-h", &host, "-p", &port, "-U", "bay", "-R", "-X", "stream", "-c", "fast", "--no-sync", "-D"];
         second.run("pg_basebackup", flags.iter().map(OsStr::new).chain([data.as_os_str()]))?;
@@ -59,13 +92,14 @@ impl Postgres {
         self.run("pg_ctl", ["-w".as_ref(), "-D".as_ref(), data.as_os_str(), "promote".as_ref()])
     }
 
-    /// The URL of its database.
-    pub fn url(&self) -> String {
-        Self::url_at(self.address)
+    /// The URL of one of its databases, with the password if it wants that.
+    pub fn url_of(&self, name: &str) -> String {
+        let password = if self.wants_password { format!(":{POSTGRES_PASSWORD}") } else { String::new() };
+        format!("postgres://bay{password}@{}/{name}", self.address)
     }
 
-    /// The same of whichever server is at an address.
-    pub(super) fn url_at(address: SocketAddr) -> String {
+    /// The URL of the database of whichever server is at an address, and wants no password.
+    pub fn url_at(address: SocketAddr) -> String {
         format!("postgres://bay@{address}/postgres")
     }
 
@@ -93,7 +127,7 @@ impl Postgres {
         let said = self.folder.path().join(format!("{program}.out"));
         let out = File::create(&said)?;
         let mut command = Command::new(self.programs.join(program));
-        command.args(arguments).current_dir(self.folder.path());
+        command.args(arguments).current_dir(self.folder.path()).env("PGPASSWORD", POSTGRES_PASSWORD);
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         if let Some((user, group)) = user()? {
             command.uid(user).gid(group);
@@ -114,7 +148,8 @@ impl Drop for Postgres {
 
 /// A folder for a server's files.
 fn folder() -> io::Result<tempfile::TempDir> {
-    let folder = tempfile::Builder::new().prefix("forebay-storm-pg").tempdir()?;
+    // The name of a socket in it has to be short.
+    let folder = tempfile::Builder::new().prefix("forebay-pg").tempdir_in("/tmp")?;
     if let Some((user, group)) = user()? {
         std::os::unix::fs::chown(folder.path(), Some(user), Some(group))?;
     }
