@@ -58,12 +58,14 @@ impl StepQueue {
         let steps = counted(steps);
         self.calls += 1;
         self.steps += steps;
+        debug_assert!(self.steps >= u64::from(self.calls), "each of {} calls counts", self.calls);
         steps
     }
 
     /// More is known of a call that counts as `before`: what it counts as from now on.
     pub fn weigh(&mut self, before: u64, steps: u64) -> u64 {
         let steps = counted(steps);
+        assert!(self.calls > 0, "a call that is weighed is there");
         self.take(before);
         self.steps += steps;
         steps

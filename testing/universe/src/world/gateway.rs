@@ -13,15 +13,14 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::hosts::{self, Seen};
-use super::plan::{FAULT_EVERY_MS, Fault, Plan, STORE};
+use super::plan::{FAULT_EVERY_MS, Fault, GATEWAY, Plan, STORE};
 use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
 /// An access key's id and secret.
 pub(super) type Credentials = (&'static str, &'static str);
 
-/// Its host's name, and where it listens there.
-pub(super) const NAME: &str = "gateway";
+/// Where it listens on its host.
 pub(super) const ADDRESS: &str = "gateway:7490";
 /// May read and write everything, only read, or only use one mount; and one that nobody gave.
 pub(super) const WRITER: Credentials = ("writer", "what the writer's program knows");
@@ -132,7 +131,7 @@ impl Plan {
 
     /// The gateway's host, where there is one.
     pub(crate) fn gateway(&self) -> Option<HostId> {
-        self.names().iter().position(|name| name == NAME)
+        self.names().iter().position(|name| name == GATEWAY)
     }
 
     fn draw_of_gateway(&self, gateway: HostId, chance: &mut StdRng) -> What {

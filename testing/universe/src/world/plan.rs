@@ -5,7 +5,6 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
 
-use super::gateway;
 use super::what::{Disk, What};
 use crate::outside::packet::HostId;
 
@@ -32,6 +31,8 @@ const OPS: f64 = 280.0;
 
 /// The store's host, the coordinator's, then workers, then clients.
 pub(crate) const STORE: HostId = 0;
+/// The name of the S3 gateway's host.
+pub(super) const GATEWAY: &str = "gateway";
 pub(crate) const COORDINATOR: HostId = 1;
 
 /// A world before it begins.
@@ -183,7 +184,7 @@ impl Plan {
         let workers = (0..self.workers).map(|number| format!("worker{number}"));
         let clients = (0..self.clients).map(|number| format!("client{number}"));
         let standby = self.has_standby.then(|| "standby".to_owned());
-        let gateway = self.has_gateway.then(|| gateway::NAME.to_owned());
+        let gateway = self.has_gateway.then(|| GATEWAY.to_owned());
         let first = ["store".to_owned(), "coordinator".to_owned()];
         first.into_iter().chain(workers).chain(clients).chain(standby).chain(gateway).chain(self.names_of_queries()).collect()
     }

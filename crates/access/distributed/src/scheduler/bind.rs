@@ -68,6 +68,7 @@ pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option
     stage.pending.reschedule(left);
     // A union gives a task's partitions in this order.
     taken.sort_unstable();
+    debug_assert!(taken.is_sorted_by(|one, next| one < next), "no partition waits twice: {taken:?}");
     (!taken.is_empty()).then_some(taken)
 }
 
