@@ -67,7 +67,7 @@ fn tiers_that_are_too_small_evict_and_it_is_told() {
     assert!(evicted(1) > 0 && rows[0]["rate_off"].as_f64().unwrap() < 0.01, "{rows:?}");
     assert!(std::fs::read_to_string(home.path().join("tiers.csv")).unwrap().starts_with("reuse,tier,"));
     let shown = run(&["--disk-tier", "4"]);
-    assert!(shown.text().contains("unread when evicted"), "{}", shown.text());
+    assert!(shown.text().contains("UNREAD WHEN EVICTED"), "{}", shown.text());
 }
 
 #[test]
