@@ -22,10 +22,13 @@ pub const HELD_MAX: Duration = Duration::from_secs(300);
 pub struct Claims<Pin, Who, Time> {
     most_bytes: u64,
     bytes: u64,
-    claims: HashMap<(OperationId, SegmentId), Vec<Claim<Pin, Who, Time>>>,
+    claims: Held<Pin, Who, Time>,
     /// What came when there was no room for claims, in its order.
     waiting: VecDeque<Waiting<Who, Time>>,
 }
+
+/// What is held of a segment for an operation.
+type Held<Pin, Who, Time> = HashMap<(OperationId, SegmentId), Vec<Claim<Pin, Who, Time>>>;
 
 /// For whom something is held that was brought.
 #[derive(Clone, Copy, Debug)]

@@ -19,6 +19,8 @@ const MESSAGE_BYTES: u64 = 8 << 20;
 /// How long what failed rests before it is planned again.
 const REST: Duration = Duration::from_millis(500);
 
+type Holding = HashMap<(OperationId, WorkerId), HashSet<SegmentId>>;
+
 /// Carries transfers out.
 pub struct Carrier {
     books: Arc<Mutex<Books>>,
@@ -27,7 +29,7 @@ pub struct Carrier {
     ahead: bool,
     under_way: Arc<Mutex<HashMap<u64, UnderWay>>>,
     /// The workers that hold what was brought, for which operations, and of which segments it is, until it has been read.
-    holding: Arc<Mutex<HashMap<(OperationId, WorkerId), HashSet<SegmentId>>>>,
+    holding: Arc<Mutex<Holding>>,
     next: std::sync::atomic::AtomicU64,
     tasks: Mutex<JoinSet<()>>,
 }
