@@ -147,7 +147,7 @@ impl Object<'_> {
     /// Whether the store itself was seen to have another version in the place of one, before some time: of two that were written at a time
     /// nobody else can tell.
     fn is_over(&self, newer: &Written, older: &Written, before_us: u64) -> bool {
-        newer.version != older.version
+        newer.seen() != older.seen()
             && self.answers.iter().any(|answer| {
                 let Call { begin_us, end_us, door, .. } = answer.call;
                 *door == Door::Store && *begin_us > older.end_us && *end_us <= before_us && answer.version() == Some(newer.seen())

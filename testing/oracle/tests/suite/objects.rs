@@ -67,6 +67,9 @@ fn an_object_that_was_deleted_is_not_there_until_it_is_written_again() {
     // While it is written again, or deleted, it is there or not.
     assert_eq!(then(&[write(70, 80, 3), absent(75, 78), read(79, 85, 3)]), []);
     assert_eq!(then(&[write(70, 80, 3), read(75, 78, 3), absent(79, 85)]), [Rule::Linearizable]);
+    // A second delete: what the store has in its place is not the first one.
+    let again = [write(70, 80, 3), delete(90, 95, 4), by(Door::Store, absent(100, 110)), absent(120, 130)];
+    assert_eq!(then(&again), []);
     // Nobody has begun to delete it.
     assert_eq!(broken(&[write(0, 10, 1), absent(12, 15), delete(20, 30, 2)], 0), [Rule::NotLost, Rule::Linearizable]);
 }
