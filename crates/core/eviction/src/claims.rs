@@ -89,6 +89,7 @@ impl<Pin, Who: Copy + Eq, Time: Copy + Ord> Claims<Pin, Who, Time> {
                 self.waiting.push_back(Waiting { held_for, segment, run });
             }
         }
+        debug_assert!(self.waiting.len() <= WAITING_MAX, "{} pages stand in line", self.waiting.len());
         self.hold_waiting(hold);
     }
 

@@ -31,9 +31,9 @@ const OPS: f64 = 280.0;
 
 /// The store's host, the coordinator's, then workers, then clients.
 pub(crate) const STORE: HostId = 0;
+pub(crate) const COORDINATOR: HostId = 1;
 /// The name of the S3 gateway's host.
 pub(super) const GATEWAY: &str = "gateway";
-pub(crate) const COORDINATOR: HostId = 1;
 
 /// A world before it begins.
 #[derive(Clone, Debug)]
