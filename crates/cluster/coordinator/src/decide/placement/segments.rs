@@ -151,7 +151,8 @@ impl Placement {
         }
     }
 
-    /// Looks up anew what is kept of popularity beside each segment. O(segments).
+    /// Looks up anew what is kept of popularity beside each segment, where more than age has changed it: the past counts less than by halving,
+    /// or the least popular of too many were forgotten as a window closed. O(segments).
     pub(super) fn look_up_heat(&mut self) {
         for tracked in self.segments.values_mut() {
             tracked.heat = self.popularity.heat(tracked.segment);
@@ -255,5 +256,89 @@ impl Placement {
         }
         self.newest.retain(|(mount, _), _| stays(*mount));
         self.datasets.retain(stays);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_protocol::{SegmentUse, WindowReport};
+    use forebay_types::{Key, VersionTag};
+    use proptest::prelude::*;
+
+    use super::super::Checkpoint;
+    use super::*;
+    use crate::PlacementSettings;
+
+    const WORKERS: [WorkerId; 2] = [WorkerId(1), WorkerId(2)];
+
+    fn version(mount: u64, key: &str, tag: u32) -> ObjectVersion {
+        let (key, tag) = (Key::new(key).unwrap(), VersionTag::etag(&tag.to_string()));
+        ObjectVersion { mount: MountId(mount), key, tag, size: 1 << 20 }
+    }
+
+    fn used(version: ObjectVersion, operations: u32) -> SegmentUse {
+        let (reads, service, held_bytes) = (operations.into(), Duration::ZERO, 1 << 20);
+        SegmentUse { version, index: 0, operations, reads, bytes: 0, service, peak: 1, held_bytes }
+    }
+
+    fn coordinator(epoch: u64) -> Placement {
+        Placement::new(PlacementSettings::default(), epoch, 7, &WORKERS)
+    }
+
+    /// Workers tell the same of the window that closed last.
+    fn tell(placement: &mut Placement, now: Duration, workers: &[WorkerId], uses: &[SegmentUse]) {
+        let (window, lasted) = (placement.window(), placement.settings.window);
+        for worker in workers {
+            placement.report(now, *worker, WindowReport { window, lasted, uses: uses.to_vec(), ..WindowReport::default() });
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_beside_segments_is_what_would_be_found(
+            steps in prop::collection::vec((0u8..12, 1u64..3, 0u8..3, 0u32..3, 0u32..5000), 1..60),
+        ) {
+            let (mut placement, mut now, mut epoch) = (coordinator(1), Duration::ZERO, 1);
+            let mut uses = Vec::new();
+            for (step, mount, object, tag, operations) in steps {
+                let version = version(mount, &format!("t{object}/a"), tag);
+                match step {
+                    0..=4 => uses.push(used(version, operations)),
+                    5 => tell(&mut placement, now, &WORKERS, &std::mem::take(&mut uses)),
+                    6 => {
+                        tell(&mut placement, now, &WORKERS[..1], &std::mem::take(&mut uses));
+                        // The other one is late.
+                        now += Duration::from_secs(3);
+                    }
+                    7 | 8 => {
+                        now += placement.settings.window;
+                        placement.close_when_over(now);
+                    }
+                    9 => placement.fresh(now, WORKERS[0], &version, operations.is_multiple_of(2)),
+                    10 => placement.retain_mounts(|it| it.0 != mount),
+                    _ => {
+                        let checkpoint = Checkpoint::of(&placement);
+                        epoch += 1;
+                        placement = coordinator(epoch);
+                        placement.restore(&checkpoint).unwrap();
+                    }
+                }
+                placement.round_when_due(now);
+                let window = placement.popularity.window();
+                for tracked in placement.segments.values() {
+                    prop_assert_eq!(tracked.heat.at(window), placement.popularity.of(tracked.segment).accesses);
+                    prop_assert_eq!(tracked.folder, folder_of(&tracked.version));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_two_keys_with_one_route_the_one_that_is_placed_is_in_its_own_table() {
+        let mut placement = coordinator(1);
+        let route = placement.track(&version(1, "a/x", 0), 0);
+        placement.track(&version(1, "a/y", 0), 0);
+        placement.replace_version(route, &version(1, "b/x", 0));
+        assert_eq!(placement.filled(10, |_| None).tables_known, 2, "a and b");
     }
 }

@@ -107,7 +107,7 @@ fn by_popularity(one: &(f64, RouteKey, &Tracked), other: &(f64, RouteKey, &Track
 /// The first so many of all, in order. Each is compared with the last that would be among them, and few more than once: what is the same to
 /// the first part of an order is looked at once for the rest of it, however many there are.
 pub(super) fn first<T>(all: impl Iterator<Item = T>, limit: usize, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
-    let mut first = Vec::new();
+    let mut first: Vec<T> = Vec::new();
     let mut is_cut = false;
     for it in all {
         if is_cut && order(&it, &first[limit - 1]).is_ge() {
