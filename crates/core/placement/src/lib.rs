@@ -39,7 +39,7 @@ pub use plan::{
     Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,
     plan,
 };
-pub use popularity::{Popularity, Speeds, Usage, Weigh, Windows};
+pub use popularity::{Heat, Popularity, Speeds, Usage, Weigh, Windows};
 pub use routing::{
     Allowance, Asking, Candidate, ForOther, Meeting, OnTheWay, Pick, QueueView, Usual, asks_again, by_part, holder,
     largest_remainder, left_to_the_end, pick, rank, two_choices,

@@ -1,10 +1,12 @@
 //! How popular segments are: counts by window, aged, kept over restarts.
 
 mod checkpoint;
+mod heat;
 mod shift;
 mod speeds;
 mod weigh;
 
+pub use heat::Heat;
 pub use speeds::Speeds;
 pub use weigh::Weigh;
 
@@ -108,13 +110,15 @@ impl Popularity {
         self.window
     }
 
-    /// Adds what was read in `window`; what comes from a window that isn't closed here yet counts as of the last one.
-    pub fn add(&mut self, window: u64, segment: SegmentId, usage: Usage) {
+    /// Adds what was read in `window`; what comes from a window that isn't closed here yet counts as of the last one. Gives the segment's
+    /// [heat](Self::heat).
+    pub fn add(&mut self, window: u64, segment: SegmentId, usage: Usage) -> Heat {
         let now = self.window;
         let aged = usage.scaled(halved(now.saturating_sub(window)));
         let record = self.records.entry(segment).or_insert(Record { usage: Usage::default(), window: now, newest: 0.0 });
         let newest = record.parts(now).0 + if window >= now { usage.accesses } else { 0.0 };
         *record = Record { usage: record.at(now).plus(aged), window: now, newest };
+        Heat { accesses: record.usage.accesses, window: now }
     }
 
     /// From now on `window` counts in full, and every earlier one half of what it did a window ago. Forgets what has
@@ -160,6 +164,11 @@ impl Popularity {
     /// What `segment` is used, aged.
     pub fn of(&self, segment: SegmentId) -> Usage {
         self.records.get(&segment).map(|record| record.at(self.window)).unwrap_or_default()
+    }
+
+    /// Accesses of `segment`, to be kept beside what else is known of it.
+    pub fn heat(&self, segment: SegmentId) -> Heat {
+        Heat { accesses: self.of(segment).accesses, window: self.window }
     }
 
     /// Accesses of `segment` as a plan counts them: aged, and rounded to a whole number.

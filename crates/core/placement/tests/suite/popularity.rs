@@ -1,6 +1,8 @@
 //! Aging, late reports, fresh segments, and what a checkpoint keeps.
 
-use forebay_placement::{Popularity, Usage, Windows};
+use std::collections::HashMap;
+
+use forebay_placement::{Heat, Popularity, Usage, Windows};
 use forebay_types::{ErrorKind, SegmentId};
 use proptest::prelude::*;
 
@@ -145,6 +147,37 @@ proptest! {
         prop_assert_eq!(read.len(), popularity.len());
         for (segment, usage) in popularity.segments() {
             prop_assert!((read.of(segment).accesses - usage.accesses).abs() <= usage.accesses * 1e-6);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_beside_a_segment_is_what_would_be_found(
+        steps in prop::collection::vec((0u8..7, 0u128..4, 0u64..20, 1u32..5000), 0..80),
+    ) {
+        let mut popularity = Popularity::new(20);
+        let mut beside: HashMap<SegmentId, Heat> = HashMap::new();
+        for (step, number, windows, count) in steps {
+            let (segment, now) = (SegmentId(number), popularity.window());
+            match step {
+                0..=2 => {
+                    let heat = popularity.add(now - windows, segment, accesses(f64::from(count)));
+                    prop_assert_eq!(heat, popularity.heat(segment));
+                    beside.insert(segment, heat);
+                }
+                3 | 4 => popularity.close(now + 1 + windows),
+                5 => {
+                    popularity.follow();
+                    beside.iter_mut().for_each(|(segment, heat)| *heat = popularity.heat(*segment));
+                }
+                _ => {
+                    popularity.start_like(segment, SegmentId((number + 1) % 4));
+                    beside.insert(segment, popularity.heat(segment));
+                }
+            }
+            for segment in (0..4).map(SegmentId) {
+                let kept = beside.get(&segment).copied().unwrap_or_default().at(popularity.window());
+                prop_assert_eq!(kept, popularity.of(segment).accesses);
+            }
         }
     }
 

@@ -1,14 +1,12 @@
 //! Popularity and routes as bytes for the database, so that a new coordinator need not begin cold (Getafix, section 4.5).
 
-use std::collections::BTreeMap;
-
 use forebay_placement::Popularity;
 use forebay_protocol::{decode, encode};
 use forebay_types::{Error, ObjectVersion, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use super::Placement;
-use super::segments::{Replica, ReplicaState};
+use super::replicas::{Replica, ReplicaState};
 
 /// Bytes of each part at most: the database takes 64 MiB.
 const BYTES_MAX: usize = 48 << 20;
@@ -38,11 +36,11 @@ struct Kept {
 
 impl Checkpoint {
     pub(super) fn of(placement: &Placement) -> Self {
-        let accesses = |it: &super::Tracked| placement.popularity.of(it.segment).accesses;
-        let mut all: Vec<_> = placement.segments.iter().collect();
-        all.sort_by(|one, other| accesses(other.1).total_cmp(&accesses(one.1)));
+        let window = placement.popularity.window();
+        let mut all: Vec<_> = placement.segments.iter().map(|(key, it)| (it.heat.at(window), key, it)).collect();
+        all.sort_by(|one, other| other.0.total_cmp(&one.0));
         let mut bytes = 0;
-        let kept = all.into_iter().map_while(|(key, it)| {
+        let kept = all.into_iter().map_while(|(_, key, it)| {
             let routed = if placement.routes.names(*key) { it.routed.clone() } else { Vec::new() };
             let texts = it.version.key.as_str().len() + it.version.tag.as_str().len();
             bytes += ENTRY_BYTES + texts + 16 * (it.planned.len() + routed.len());
@@ -77,7 +75,8 @@ impl Placement {
             let tracked = self.segments.get_mut(&key).expect("it is tracked");
             let routed: Vec<_> = routed.into_iter().filter(|(worker, _)| workers.contains(worker)).collect();
             let held = Replica { state: ReplicaState::Held, held_bytes: tracked.bytes() };
-            tracked.replicas = routed.iter().map(|(worker, _)| (*worker, held)).collect::<BTreeMap<_, _>>();
+            tracked.replicas.clear();
+            routed.iter().for_each(|(worker, _)| tracked.replicas.insert(*worker, held));
             tracked.planned = planned;
             if !routed.is_empty() {
                 tracked.routed = routed;

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use forebay_placement::folder;
 use forebay_protocol::{Filled, FilledBytes, FilledPart};
 use forebay_types::{Cell, MountId, MountName, WorkerId};
 
 use super::Placement;
 use super::segments::Tracked;
+use super::status::first;
 
 /// Workers that are told of one by one at most.
 const WORKERS_MAX: usize = 256;
@@ -88,8 +88,8 @@ impl Placement {
         let mut tables: Vec<Sum<'_>> = Vec::new();
         let (mut of_folder, mut of_root) = (HashMap::new(), HashMap::new());
         for tracked in self.segments.values() {
-            let (mount, key) = (tracked.version.mount, tracked.version.key.as_str());
-            let table: usize = *of_folder.entry((mount, folder(key))).or_insert_with(|| {
+            let table: usize = *of_folder.entry(tracked.folder).or_insert_with(|| {
+                let (mount, key) = (tracked.version.mount, tracked.version.key.as_str());
                 let root = self.datasets.of(mount, key);
                 *of_root.entry((mount, root)).or_insert_with(|| {
                     tables.push(Sum::of(mount, Some(root)));
@@ -98,7 +98,7 @@ impl Placement {
             });
             let table = &mut tables[table];
             for (worker, replica) in tracked.replicas.iter().filter(|(_, replica)| replica.held_bytes > 0) {
-                if let Ok(place) = workers.binary_search(worker) {
+                if let Ok(place) = workers.binary_search(&worker) {
                     table.add_on(place, replica.held_bytes);
                 }
             }
@@ -109,10 +109,10 @@ impl Placement {
 
     /// One segment's copies.
     fn held_of(&self, tracked: &Tracked) -> FilledBytes {
-        let bytes = tracked.replicas.values().map(|replica| replica.held_bytes).fold(0, u64::saturating_add);
+        let bytes = tracked.replicas.iter().map(|(_, replica)| replica.held_bytes).fold(0, u64::saturating_add);
         FilledBytes {
             segments: 1,
-            popularity: self.popularity.of(tracked.segment).accesses,
+            popularity: tracked.heat.at(self.popularity.window()),
             bytes,
             decoded_bytes: if Cell::of_index(tracked.index).is_some() { bytes } else { 0 },
             distinct_bytes: tracked.used_bytes(),
@@ -125,13 +125,7 @@ fn most<'s, 'a>(sums: &'s [Sum<'a>], limit: usize) -> Vec<&'s Sum<'a>> {
     let by_bytes = |one: &&Sum<'_>, other: &&Sum<'_>| {
         other.held.bytes.cmp(&one.held.bytes).then_with(|| (one.mount, one.table).cmp(&(other.mount, other.table)))
     };
-    let mut most: Vec<&Sum<'_>> = sums.iter().collect();
-    if most.len() > limit && limit > 0 {
-        most.select_nth_unstable_by(limit - 1, by_bytes);
-    }
-    most.truncate(limit);
-    most.sort_unstable_by(by_bytes);
-    most
+    first(sums.iter(), limit, by_bytes)
 }
 
 /// Of so many workers the places of those that hold most, ascending.

@@ -7,6 +7,7 @@ mod fresh;
 mod orders;
 mod posed;
 mod problem;
+mod replicas;
 mod rooms;
 mod round;
 mod routes;

@@ -9,8 +9,9 @@ use forebay_protocol::{WorkerInfo, WorkerReport};
 use forebay_types::{Cell, Mount, MountId, RouteKey, WorkerId, Young};
 
 use super::problem::Age;
+use super::replicas::ReplicaState;
 use super::rooms::{Room, held, room};
-use super::segments::{ReplicaState, Tracked};
+use super::segments::Tracked;
 use super::{Placement, Problem};
 
 /// Replicas of what is pinned, at least.
@@ -131,11 +132,11 @@ impl Problem {
         self.ids.push(tracked.segment);
         self.segments.push(SegmentDemand { order: place, ..demand });
         let number = |worker: &WorkerId| self.worker_ids.binary_search(worker).ok().map(|at| at as u32);
-        let ready = tracked.replicas.keys().filter(|worker| tracked.is_ready(**worker)).count();
-        for (worker, replica) in &tracked.replicas {
-            let Some(number) = number(worker) else { continue };
+        let ready = tracked.replicas.iter().filter(|(worker, _)| tracked.is_ready(*worker)).count();
+        for (worker, replica) in tracked.replicas.iter() {
+            let Some(number) = number(&worker) else { continue };
             match replica.state {
-                ReplicaState::Held if tracked.is_ready(*worker) => self.held.push((place, number)),
+                ReplicaState::Held if tracked.is_ready(worker) => self.held.push((place, number)),
                 ReplicaState::Loading => self.loading.push((place, number)),
                 _ => {}
             }

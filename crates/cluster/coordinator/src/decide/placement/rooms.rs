@@ -33,8 +33,8 @@ pub(super) fn held<'a>(
     let mut all: BTreeMap<WorkerId, Mine> = BTreeMap::new();
     for tracked in segments {
         let (is_decoded, is_kept) = (Cell::of_index(tracked.index).is_some(), kept_for(tracked));
-        for (worker, replica) in &tracked.replicas {
-            let mine = all.entry(*worker).or_default();
+        for (worker, replica) in tracked.replicas.iter() {
+            let mine = all.entry(worker).or_default();
             let add = |sum: &mut u64| *sum = sum.saturating_add(replica.held_bytes);
             add(if is_decoded { &mut mine.decoded } else { &mut mine.raw });
             if is_kept && !is_decoded {

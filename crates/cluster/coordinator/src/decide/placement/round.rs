@@ -6,7 +6,8 @@ use forebay_placement::Policy;
 use forebay_protocol::{Order, OrderEnd};
 use forebay_types::{RouteKey, SegmentId, WorkerId};
 
-use super::segments::{Replica, ReplicaState};
+use super::replicas::{Replica, ReplicaState};
+use super::segments::Tracked;
 use super::{Checkpoint, Outcome, Placement, TRACKED_MAX};
 
 /// A plan that takes longer than so many windows is not waited for.
@@ -24,10 +25,12 @@ impl Placement {
     pub(super) fn begin_round(&mut self, now: Duration) -> Round {
         let all_told = self.all_reported() && !std::mem::take(&mut self.period.lost_counts);
         self.period.closing = None;
+        self.check_heat();
         // What a lost or late worker hasn't told of is no change of what is read.
         if all_told && self.settings.policy == Some(Policy::Getafix) {
             self.popularity.follow();
         }
+        self.look_up_heat();
         self.forget_faded();
         let checkpoint = Some(Box::new(Checkpoint::of(self)));
         let late = self.plans.under_way.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
@@ -49,14 +52,14 @@ impl Placement {
     /// What nobody reads any more, and what is too much. A route that the table names stays as long as its replicas do: to
     /// send its reads home again would make them cold.
     fn forget_faded(&mut self) {
-        let faded = |segment| self.popularity.of(segment).accesses == 0.0;
-        let forgotten = self.segments.iter().filter(|(key, tracked)| faded(tracked.segment) && !self.routes.names(**key));
+        let window = self.popularity.window();
+        let faded = |tracked: &Tracked| tracked.heat.at(window) == 0.0;
+        let forgotten = self.segments.iter().filter(|(key, tracked)| faded(tracked) && !self.routes.names(**key));
         let forgotten: Vec<RouteKey> = forgotten.map(|(key, _)| *key).collect();
         forgotten.into_iter().for_each(|key| self.forget(key));
         if self.segments.len() > TRACKED_MAX {
-            let of = |segment| self.popularity.of(segment).accesses;
-            let mut all: Vec<(f64, RouteKey)> = self.segments.iter().map(|(key, it)| (of(it.segment), *key)).collect();
-            all.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.0.cmp(&other.1.0)));
+            let mut all: Vec<(f64, RouteKey)> = self.segments.iter().map(|(key, it)| (it.heat.at(window), *key)).collect();
+            all.select_nth_unstable_by(TRACKED_MAX, |one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
             all.drain(..TRACKED_MAX);
             all.into_iter().for_each(|(_, key)| self.forget(key));
         }
@@ -101,7 +104,7 @@ impl Placement {
         if named || tracked.planned.iter().any(|(it, _)| *it == worker) {
             return None;
         }
-        let replica = tracked.replicas.get_mut(&worker)?;
+        let replica = tracked.replicas.get_mut(worker)?;
         if !self.orders.give(worker, segment, Order::Drop { segment }) {
             return None;
         }
@@ -118,13 +121,13 @@ impl Placement {
         if !self.workers.contains(&worker) {
             return;
         }
-        let mut others: Vec<_> = tracked.replicas.iter().filter(|(other, it)| **other != worker && it.held_bytes > 0).collect();
-        others.sort_by_key(|(other, it)| (Some(**other) != first, std::cmp::Reverse(it.held_bytes)));
-        let from = others.into_iter().map(|(other, _)| *other).take(3).collect();
+        let mut others: Vec<_> = tracked.replicas.iter().filter(|(other, it)| *other != worker && it.held_bytes > 0).collect();
+        others.sort_by_key(|(other, it)| (Some(*other) != first, std::cmp::Reverse(it.held_bytes)));
+        let from = others.into_iter().map(|(other, _)| other).take(3).collect();
         let order = Order::Hold { version: tracked.version.clone(), index: tracked.index, from };
         if self.orders.give(worker, segment, order) {
-            let replica = tracked.replicas.entry(worker).or_insert(Replica { state: ReplicaState::Loading, held_bytes: 0 });
-            replica.state = ReplicaState::Loading;
+            let held_bytes = tracked.replicas.get(worker).map_or(0, |replica| replica.held_bytes);
+            tracked.replicas.insert(worker, Replica { state: ReplicaState::Loading, held_bytes });
             self.plans.last.ordered += 1;
         }
     }
@@ -142,7 +145,7 @@ impl Placement {
                 let held_bytes = if end.hold { end.held_bytes.max(tracked.used_bytes() / 2 + 1) } else { end.held_bytes };
                 tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes });
             } else {
-                tracked.replicas.remove(&worker);
+                tracked.replicas.remove(worker);
             }
             self.reroute(now, key);
         }

@@ -1,12 +1,14 @@
 //! The answer to `forebay status --segments`: the last plans, replicas and routes, and whether counting met its limits.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use forebay_placement::largest_remainder;
 use forebay_protocol::{PlacementStatus, RoutesDelta, SegmentStatus};
-use forebay_types::{ForebayPath, MountId, MountName, WorkerId};
+use forebay_types::{ForebayPath, MountId, MountName, RouteKey, WorkerId};
 
-use super::segments::{ReplicaState, Tracked};
+use super::replicas::ReplicaState;
+use super::segments::Tracked;
 use super::{Outcome, Placement};
 
 /// What there is to say about the plans of before.
@@ -39,33 +41,20 @@ impl Placement {
 
     /// Popularity, replicas and routing of the most popular segments.
     pub(crate) fn status(&self, limit: usize, name: impl Fn(MountId) -> Option<MountName>) -> PlacementStatus {
-        let accesses = |it: &Tracked| self.popularity.of(it.segment).accesses;
-        // There may be half a million, and the state is locked: each is looked at once.
+        let window = self.popularity.window();
+        // There may be half a million, and the state is locked: each is looked at once, where it lies.
         let (mut held, mut loading) = (0, 0);
-        let mut all = Vec::with_capacity(self.segments.len());
-        for (key, it) in &self.segments {
-            for replica in it.replicas.values() {
+        let all = self.segments.iter().map(|(key, it)| {
+            for (_, replica) in it.replicas.iter() {
                 match replica.state {
                     ReplicaState::Held => held += 1,
                     ReplicaState::Loading => loading += 1,
                     ReplicaState::Dropping => {}
                 }
             }
-            all.push((accesses(it), *key, it));
-        }
-        let by_popularity = |one: &(f64, forebay_types::RouteKey, &Tracked), other: &(f64, forebay_types::RouteKey, &Tracked)| {
-            other
-                .0
-                .total_cmp(&one.0)
-                .then_with(|| one.2.version.key.cmp(&other.2.version.key))
-                .then(one.2.index.cmp(&other.2.index))
-        };
-        if all.len() > limit && limit > 0 {
-            all.select_nth_unstable_by(limit - 1, by_popularity);
-        }
-        all.truncate(limit);
-        all.sort_by(by_popularity);
-        let segments = all.into_iter().filter_map(|(popularity, key, it)| {
+            (it.heat.at(window), *key, it)
+        });
+        let segments = first(all, limit, by_popularity).into_iter().filter_map(|(popularity, key, it)| {
             let path = ForebayPath::new(name(it.version.mount)?, it.version.key.clone());
             let of = |state: ReplicaState| it.replicas.iter().filter(move |(_, replica)| replica.state == state);
             Some(SegmentStatus {
@@ -77,8 +66,8 @@ impl Placement {
                 reads: it.counted.reads,
                 bytes_read: it.counted.bytes_read,
                 planned: it.planned.clone(),
-                held: of(ReplicaState::Held).map(|(worker, replica)| (*worker, replica.held_bytes)).collect(),
-                loading: of(ReplicaState::Loading).map(|(worker, _)| *worker).collect(),
+                held: of(ReplicaState::Held).map(|(worker, replica)| (worker, replica.held_bytes)).collect(),
+                loading: of(ReplicaState::Loading).map(|(worker, _)| worker).collect(),
                 routing: percent(&it.routed),
                 in_table: self.routes.names(key),
             })
@@ -109,7 +98,53 @@ impl Placement {
     }
 }
 
+/// The most popular first, then by name.
+fn by_popularity(one: &(f64, RouteKey, &Tracked), other: &(f64, RouteKey, &Tracked)) -> Ordering {
+    let by_name = || one.2.version.key.cmp(&other.2.version.key).then(one.2.index.cmp(&other.2.index));
+    other.0.total_cmp(&one.0).then_with(by_name)
+}
+
+/// The first so many of all, in order. Each is compared with the last that would be among them, and few more than once: what is the same to
+/// the first part of an order is looked at once for the rest of it, however many there are.
+pub(super) fn first<T>(all: impl Iterator<Item = T>, limit: usize, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    let mut first: Vec<T> = Vec::new();
+    let mut is_cut = false;
+    for it in all {
+        if is_cut && order(&it, &first[limit - 1]).is_ge() {
+            continue;
+        }
+        first.push(it);
+        if first.len() > limit.saturating_mul(2) {
+            // The last of them is at the end of them then.
+            first.select_nth_unstable_by(limit.saturating_sub(1), &order);
+            first.truncate(limit);
+            is_cut = limit > 0;
+        }
+    }
+    first.sort_by(&order);
+    first.truncate(limit);
+    debug_assert!(first.len() <= limit, "no more than was asked for");
+    first
+}
+
 fn percent(routed: &[(WorkerId, u32)]) -> Vec<(WorkerId, u32)> {
     let weights: Vec<u64> = routed.iter().map(|(_, weight)| u64::from(*weight)).collect();
     routed.iter().map(|(worker, _)| *worker).zip(largest_remainder(&weights, 100)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_are_those_of_a_sort(all in prop::collection::vec((0u8..4, 0u8..50), 0..200), limit in 0usize..60) {
+            let mut sorted = all.clone();
+            sorted.sort();
+            sorted.truncate(limit);
+            prop_assert_eq!(first(all.into_iter(), limit, Ord::cmp), sorted);
+        }
+    }
 }

@@ -9,8 +9,9 @@ use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes
 
 use super::super::whole::failpoint;
 use super::Placement;
+use super::replicas::{Replica, ReplicaState};
 use super::round::Round;
-use super::segments::{Counted, Replica, ReplicaState};
+use super::segments::Counted;
 
 /// How long reports of a window are waited for: two heartbeats and a half.
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
@@ -147,10 +148,9 @@ impl Placement {
             bytes: entry.bytes as f64 * scale,
             service_us: entry.service.as_micros() as f64 * scale,
         };
-        if entry.operations > 0 {
-            self.popularity.add(self.period.number, segment, usage);
-        }
+        let heat = (entry.operations > 0).then(|| self.popularity.add(self.period.number, segment, usage));
         let tracked = self.segments.get_mut(&key).expect("it is tracked");
+        tracked.heat = heat.unwrap_or(tracked.heat);
         let counted = &mut tracked.counted;
         counted.operations = counted.operations.saturating_add(u64::from(entry.operations));
         counted.reads = counted.reads.saturating_add(entry.reads);
@@ -159,10 +159,10 @@ impl Placement {
         counted.service = counted.service.saturating_add(entry.service);
         let before = tracked.is_ready(worker);
         let held_bytes = entry.held_bytes.min(HELD_BYTES_MAX);
-        match tracked.replicas.get_mut(&worker) {
+        match tracked.replicas.get_mut(worker) {
             Some(replica) if held_bytes > 0 || replica.state != ReplicaState::Held => replica.held_bytes = held_bytes,
             Some(_) => {
-                tracked.replicas.remove(&worker);
+                tracked.replicas.remove(worker);
             }
             None if held_bytes > 0 => {
                 tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes });

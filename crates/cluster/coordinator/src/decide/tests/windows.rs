@@ -1,7 +1,7 @@
 //! What reports of counting periods come to, what is planned between them, and what is shown of it all.
 
 use forebay_protocol::{FilledPart, SegmentUse, WindowReport};
-use forebay_types::Cell;
+use forebay_types::{Cell, ObjectVersion};
 
 use super::placement::{MIB, beat_with, key_at_home, read, report, tick, two_workers, workers};
 use super::*;
@@ -115,6 +115,15 @@ fn of_many_segments_the_most_popular_are_shown_and_all_are_counted() {
 }
 
 #[test]
+fn of_segments_that_are_as_popular_the_first_by_name_are_shown() {
+    let (mut state, now, window) = two_workers();
+    let name = |number: u32| format!("t/{number:02}");
+    report(&mut state, now, 1, window, (0..100).map(|number| read(&name(number), 4, MIB)).collect());
+    let shown = state.placement_status(10).segments;
+    assert_eq!(shown.iter().map(|it| it.path.key().as_str()).collect::<Vec<_>>(), (0..10).map(name).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_is_held_is_summed_up_by_mount_and_table_and_worker() {
     // The fourth one has nothing, and tells nothing: no plan is made meanwhile.
     let (mut state, now, window) = workers(4);
@@ -141,6 +150,16 @@ fn what_is_held_is_summed_up_by_mount_and_table_and_worker() {
     let one = state.filled(1);
     assert_eq!((one.tables.len(), one.tables_known, one.all), (1, 3, filled.all), "what is not shown is counted");
     assert_eq!(one.tables[0], filled.tables[0]);
+}
+
+#[test]
+fn tables_of_two_mounts_with_one_name_are_two() {
+    let (mut state, now, window) = two_workers();
+    let own = read("t/a", 1, MIB);
+    let beside = SegmentUse { version: ObjectVersion { mount: MountId(9), ..own.version.clone() }, ..own.clone() };
+    report(&mut state, now, 1, window, vec![own, beside]);
+    let filled = state.filled(10);
+    assert_eq!((filled.mounts_known, filled.tables_known, filled.all.segments), (2, 2, 2));
 }
 
 /// With the state locked: nobody else is answered meanwhile. Half of them are placed, the others are where hashing puts them.
