@@ -117,18 +117,19 @@ async fn always_validates_with_one_head_when_the_bytes_are_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_large_object_in_whose_midst_the_store_damages_a_byte_nobody_reads_a_page() {
-    let bed = Bed::new(Plan { disk_bytes: 64 << 20, ..Plan::default() }).await;
+    let options = MountOptions { validate: Validate::Always, ..Default::default() };
+    let bed = Bed::new(Plan { disk_bytes: 64 << 20, options, ..Plan::default() }).await;
     let mut data = bed.object("a", 20 * MIB);
     let written = crc32c(&data);
     data[10 * MIB] ^= 1;
     bed.s3.put("lake", "a", &data).unwrap();
     bed.s3.inject(Fault::Crc32c(written), 2);
-    bed.s3.set_bandwidth(Some(20 * MIB as u64));
+    bed.s3.set_bandwidth(Some(10 * MIB as u64));
     let (client, other) = (bed.client().await, bed.client().await);
     let first_page = async {
         until("it is on its way", async || bed.s3.counters().bytes_out > 4 * MIB as u64).await;
         let version = other.version("a").await;
-        let mut read = Box::pin(other.read(&version, 0, 4096));
+        let mut read = Box::pin(other.latest("a", RangeSpec::Bounded { start: 0, len: 4096 }));
         let early = tokio::time::timeout(Duration::from_millis(200), &mut read).await;
         assert!(early.is_err(), "it is before what was damaged, and nobody knows that yet: {early:?}");
         assert_eq!(client.held(&version).await, 0, "nor has another worker any of it");
