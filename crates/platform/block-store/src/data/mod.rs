@@ -114,13 +114,20 @@ impl Fill {
     pub fn hold_back(&mut self) -> Result<()> {
         assert!(self.written == 0 && self.held_back.is_none(), "pages are held back from the first one on");
         assert!(self.spec.owner != Owner::Temporary, "nobody judges temporary data");
-        let mut shard = self.core.table.of(self.segment);
-        let entry = shard.get(self.segment);
-        if leading(entry, self.run, false) != self.run.len || entry.dram.claims.over(self.run).is_some() {
-            return Err(Error::retry(format!("some pages of segment {} are there, or on their way, already", self.spec.id)));
-        }
-        let pages = WritePages::claim(&self.core, &mut shard, self.segment, self.run, ClaimKind::HeldBack);
-        drop(shard);
+        let pages = loop {
+            let mut shard = self.core.table.of(self.segment);
+            let entry = shard.get(self.segment);
+            match entry.dram.claims.over(self.run).map(|claim| &claim.kind) {
+                // They are free in a moment.
+                Some(ClaimKind::Punch) => {}
+                None if leading(entry, self.run, false) == self.run.len => {
+                    break WritePages::claim(&self.core, &mut shard, self.segment, self.run, ClaimKind::HeldBack);
+                }
+                _ => return Err(Error::retry(format!("some pages of segment {} are there, or on their way", self.spec.id))),
+            }
+            drop(shard);
+            std::thread::yield_now();
+        };
         self.held_back = Some(HeldBack { pages, sums: Vec::with_capacity(self.run.len as usize) });
         Ok(())
     }
