@@ -6,6 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
 use forebay_placement::{OnTheWay, asks_again, left_to_the_end};
+use forebay_runtime::time::{Instant, instant, timeout_at};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, WorkerId};
 
@@ -150,10 +151,10 @@ impl<'a> Pour<'a> {
         if body.is_checked() && needed == body.range.end - body.range.start {
             self.hold_back()?;
         }
-        let began = forebay_runtime::now();
+        let until = (needed > HELD_BACK_TO_ITS_END).then(|| instant() + self.means.judged_within);
         let mut left = needed;
         while left > 0 {
-            let Some(chunk) = permit.during(body.next()).await else { break };
+            let Some(chunk) = self.next(&mut body, until, permit).await else { break };
             let mut chunk = chunk?;
             let dropped = skip.min(chunk.len() as u64);
             skip -= dropped;
@@ -163,9 +164,6 @@ impl<'a> Pour<'a> {
                 continue;
             }
             left -= chunk.len() as u64;
-            if needed > HELD_BACK_TO_ITS_END && forebay_runtime::now().duration_since(began) > self.means.judged_within {
-                self.release();
-            }
             self.put(&chunk)?;
             permit.arrived(chunk.len() as u64);
         }
@@ -179,6 +177,25 @@ impl<'a> Pour<'a> {
         }
         self.fetched += needed;
         Ok(())
+    }
+
+    /// The next bytes of an answer. What is held back is so `until` then at most, also where nothing comes any more.
+    async fn next(&mut self, body: &mut Body, until: Option<Instant>, permit: &mut Permit) -> Option<Result<Bytes>> {
+        let mut next = std::pin::pin!(permit.during(body.next()));
+        if let Some(until) = until.filter(|_| self.is_held_back()) {
+            // Late or not, a timer lets through what has come already.
+            if instant() < until
+                && let Ok(bytes) = timeout_at(until, &mut next).await
+            {
+                return bytes;
+            }
+            self.release();
+        }
+        next.await
+    }
+
+    fn is_held_back(&self) -> bool {
+        matches!(&self.sink, Some(Sink::Store(fill)) if fill.is_held_back())
     }
 
     /// No page of what comes now is read before its last byte was judged.
@@ -200,7 +217,15 @@ impl<'a> Pour<'a> {
     fn release(&mut self) {
         if let Some(Sink::Store(fill)) = &mut self.sink {
             fill.release();
+            self.tell();
         }
+    }
+
+    /// Tells those who wait how much has come, and how much of that is readable.
+    fn tell(&self) {
+        let is_readable = matches!(&self.sink, Some(Sink::Store(_))) && !self.is_held_back();
+        let pages = if is_readable { self.received / PAGE_BYTES } else { 0 };
+        self.flight.arrived(self.received, pages as u32);
     }
 
     /// All of it is here.
@@ -254,9 +279,7 @@ impl<'a> Pour<'a> {
             return Err(Stop::Gone);
         }
         self.received += bytes.len() as u64;
-        let is_readable = matches!(sink, Sink::Store(fill) if !fill.is_held_back());
-        let pages = if is_readable { self.received / PAGE_BYTES } else { 0 };
-        self.flight.arrived(self.received, pages as u32);
+        self.tell();
         Ok(())
     }
 

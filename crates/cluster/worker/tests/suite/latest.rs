@@ -183,3 +183,19 @@ async fn a_large_object_that_comes_slowly_is_read_before_its_checksum_is_known()
     assert_eq!(client.read(&version, 0, 16 * MIB).await.unwrap(), data);
     assert_eq!(bed.s3.counters().gets, 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_object_of_which_nothing_comes_any_more_is_read_as_far_as_it_has_come() {
+    let bed = Bed::new(Plan { judged_within: Duration::from_secs(1), ..Plan::default() }).await;
+    let data = bed.object("a", 16 * MIB);
+    bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+    bed.s3.set_bandwidth(Some(8 * MIB as u64));
+    let (client, began) = (bed.client().await, Instant::now());
+    let stalls = async {
+        until("some of it has come", async || bed.s3.counters().bytes_out > MIB as u64).await;
+        bed.s3.set_bandwidth(Some(1));
+    };
+    let (read, ()) = futures::join!(client.object("a", 4096), stalls);
+    assert_eq!(read.unwrap(), data[..4096]);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}: storage is asked again after 5 s only", began.elapsed());
+}
