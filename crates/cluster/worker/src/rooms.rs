@@ -57,9 +57,10 @@ impl Rooms {
             signals: Arc::clone(&signals),
             elsewhere,
             claims: Arc::clone(&claims),
+            judged_within: tuning.judged_within,
         };
         let in_place = Arc::new(InPlace::new(store.clone(), claims, settings.unix_socket.is_some()));
-        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes, tuning.unjudged.clone());
+        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes);
         let origin = Arc::new(Origin::new(means, mounts, dram_bytes, Arc::clone(&cluster)));
         let nodes = Nodes::new(
             store,

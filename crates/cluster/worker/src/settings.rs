@@ -6,11 +6,7 @@ use std::time::Duration;
 use forebay_block_store::StoreSettings;
 use forebay_shard_store::GARBAGE_AFTER;
 use forebay_shared_storage::StorageSettings;
-use forebay_transport::{Address, Budget, Security, ServerLimits};
-
-/// Objects that wait for their checksum hold one byte for so many that requests to the process may hold, beside these: who sends requests and
-/// is slow about it keeps nobody from reading.
-const UNJUDGED_SHARE: u64 = 3;
+use forebay_transport::{Address, Security, ServerLimits};
 
 /// What a worker is, and where its parts are.
 #[derive(Clone, Debug)]
@@ -75,8 +71,9 @@ pub struct Tuning {
     pub storage: StorageSettings,
     /// Limits of the data plane's server.
     pub limits: ServerLimits,
-    /// Memory of objects that wait for their checksum. A mount has half of it at most.
-    pub unjudged: Budget,
+    /// How long a reader waits for all of an object of more than 6 MiB that is held to its checksum: what is not there by then is read as it
+    /// comes. Less than clients wait for a worker.
+    pub judged_within: Duration,
     /// Time between two heartbeats.
     pub beat: Duration,
     /// How long a block of temporary data that was moved to another worker is still there for readers under way.
@@ -98,7 +95,7 @@ impl Default for Tuning {
         Self {
             storage: StorageSettings::default(),
             limits: ServerLimits::default(),
-            unjudged: Budget::new(Budget::of_process().bytes() / UNJUDGED_SHARE),
+            judged_within: Duration::from_secs(10),
             beat: Duration::from_secs(1),
             reclaim_after: Duration::from_secs(10),
             register_within: Duration::from_secs(30),

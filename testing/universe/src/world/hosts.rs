@@ -13,7 +13,7 @@ use forebay_runtime::net::Listener;
 use forebay_runtime::time::sleep;
 use forebay_s3::Holding;
 use forebay_testing::S3Server;
-use forebay_transport::{Budget, ServerLimits};
+use forebay_transport::ServerLimits;
 use forebay_worker::{Tuning, WorkerSettings};
 use parking_lot::Mutex;
 
@@ -120,8 +120,7 @@ pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_
     };
     let settings = WorkerSettings { store, ..settings };
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
-    let unjudged = Budget::new(REQUEST_BYTES);
-    let tuning = Tuning { limits, unjudged, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
+    let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
         match node.start_worker_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {

@@ -67,12 +67,13 @@ impl Catalogue {
         Ok((info, ticket))
     }
 
-    /// Whether bytes of the version that was seen last are here, so that asking whether it still stands costs less than
-    /// asking for bytes again.
+    /// Whether bytes of the version that was seen last are here, or on their way, so that asking whether it still stands costs less
+    /// than asking for bytes again.
     fn has_some_of(&self, mount: MountId, key: &Key, range: RangeSpec) -> bool {
         let Some(info) = self.versions.last_seen(mount, key) else { return false };
         let Ok(bytes) = first_part(range, info.version.size) else { return false };
-        Segment::holding(&info.version, bytes.start).is_ok_and(|segment| self.origin.store.held(segment.id).bytes > 0)
+        let has_some = |id| self.origin.store.held(id).bytes > 0 || self.origin.flights.brings_some_of(id);
+        Segment::holding(&info.version, bytes.start).is_ok_and(|segment| has_some(segment.id))
     }
 
     /// One GET for the version and the bytes.

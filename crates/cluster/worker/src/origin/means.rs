@@ -1,6 +1,7 @@
 //! What flights are carried out with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_block_store::BlockStore;
 
@@ -16,4 +17,6 @@ pub(crate) struct Means {
     pub(crate) signals: Arc<Signals>,
     pub(crate) elsewhere: Elsewhere,
     pub(crate) claims: Arc<Claims>,
+    /// So long readers wait for the last byte of a large object, by which all of it is judged.
+    pub(crate) judged_within: Duration,
 }

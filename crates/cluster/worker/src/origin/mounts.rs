@@ -7,7 +7,6 @@ use arc_swap::ArcSwap;
 use forebay_metrics::table;
 use forebay_protocol::{AheadNeed, ClusterView, MountShare, ReadCounters, StorageCounters, Warning};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_transport::{Budget, BudgetShare};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -17,9 +16,6 @@ use crate::signals::ReadSums;
 
 /// Plans of a mount that the coordinator is told of one by one.
 const PLANS_OF_MOUNT: usize = 16;
-/// Objects that wait for their checksum hold at most one in so many bytes of what there is for all mounts: one whose storage is slow leaves the
-/// others some.
-const UNJUDGED_SHARE: u64 = 2;
 /// A worker that is cut off takes one of so many parts of a bound at most.
 const CUT_OFF_PARTS_MIN: u64 = 20;
 
@@ -29,8 +25,6 @@ pub(crate) struct Mounts {
     settings: StorageSettings,
     /// Bytes that may wait for each.
     queue_bytes: u64,
-    /// For objects of all of them that wait until their last byte was judged.
-    unjudged: Budget,
     /// Told when something begins to be read, or to wait for that.
     begins: Arc<Notify>,
 }
@@ -39,8 +33,6 @@ pub(crate) struct Mounts {
 pub(crate) struct MountDoor {
     pub(crate) mount: Mount,
     pub(crate) admission: Arc<Admission>,
-    /// For objects that wait until their last byte was judged.
-    pub(crate) unjudged: BudgetShare,
     /// What was read of it, through doors with other options before this one, too.
     pub(crate) reads: Arc<ReadSums>,
     settings: StorageSettings,
@@ -70,8 +62,7 @@ impl MountDoor {
         let admission = Arc::new(Admission::new(of.queue_bytes).telling(Arc::clone(&begins)));
         admission.set_bound(share.bytes_per_sec);
         let state = Mutex::new(DoorState { storage: None, share, told: Need::default(), before: before.storage });
-        let unjudged = BudgetShare::of(of.unjudged.clone(), of.unjudged.bytes() / UNJUDGED_SHARE);
-        Self { mount, admission, unjudged, reads: before.reads, settings, begins, state }
+        Self { mount, admission, reads: before.reads, settings, begins, state }
     }
 
     /// `Retry`, with when to ask again, where so much waits for shared storage already that one more request of this priority had better
@@ -102,8 +93,8 @@ impl MountDoor {
         }
         let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
         let (admission, settings, begins) = (Arc::clone(&self.admission), self.settings.clone(), Arc::clone(&self.begins));
-        let (reads, unjudged) = (Arc::clone(&self.reads), self.unjudged.clone());
-        Self { mount, admission, unjudged, reads, settings, begins, state: Mutex::new(state) }
+        let reads = Arc::clone(&self.reads);
+        Self { mount, admission, reads, settings, begins, state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -221,8 +212,8 @@ fn of_first_plans(ahead: BTreeMap<PlanTurn, u64>) -> Vec<(PlanTurn, u64)> {
 }
 
 impl Mounts {
-    pub(crate) fn new(settings: StorageSettings, queue_bytes: u64, unjudged: Budget) -> Self {
-        Self { doors: ArcSwap::default(), settings, queue_bytes, unjudged, begins: Arc::default() }
+    pub(crate) fn new(settings: StorageSettings, queue_bytes: u64) -> Self {
+        Self { doors: ArcSwap::default(), settings, queue_bytes, begins: Arc::default() }
     }
 
     /// The mount's door, where the view has it.

@@ -6,8 +6,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
 use forebay_placement::{OnTheWay, asks_again, left_to_the_end};
+use forebay_runtime::time::{Instant, instant, timeout_at};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
-use forebay_transport::SpentShare;
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, WorkerId};
 
 use super::admission::Permit;
@@ -18,11 +18,9 @@ use crate::segment::Segment;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
-/// So many bytes of a whole object, whose checksum the store tells, are held back until the last of them was judged: as many as one request for
-/// missing pages is for. Each such request takes that memory beside the tiers: there is so much for all of them, and so much for those of a mount.
-const HELD_BACK_MAX: u64 = 6 << 20;
-/// So long it waits for that memory: what has it waits for shared storage alone.
-const MEMORY_WITHIN: Duration = Duration::from_secs(60);
+/// A whole object of up to so many bytes, whose checksum the store tells, is held back until the last of them was judged, however long that
+/// takes: as many as one request for missing pages is for. Larger ones are so for a time.
+const HELD_BACK_TO_ITS_END: u64 = 6 << 20;
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
@@ -44,8 +42,6 @@ pub(super) struct Pour<'a> {
     wanted: &'a Wanted,
     sink: Option<Sink>,
     received: u64,
-    /// The same, with what is held back.
-    come: u64,
     /// Of these, from shared storage.
     fetched: u64,
     /// How long it has waited for other workers, beyond what one of them takes that has the pages coming.
@@ -54,7 +50,7 @@ pub(super) struct Pour<'a> {
 
 impl<'a> Pour<'a> {
     pub(super) fn new(means: &'a Means, flight: &'a Flight, wanted: &'a Wanted) -> Self {
-        Self { means, flight, wanted, sink: None, received: 0, come: 0, fetched: 0, waited: Duration::ZERO }
+        Self { means, flight, wanted, sink: None, received: 0, fetched: 0, waited: Duration::ZERO }
     }
 
     /// Bytes that the flight has in all.
@@ -152,13 +148,13 @@ impl<'a> Pour<'a> {
     pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, permit: &mut Permit) -> Result<(), Stop> {
         let mut body = check(&self.wanted.segment, body)?;
         self.open()?;
-        let mut held_back = match self.is_held_back(needed, &body) {
-            true => Some(permit.during(held_back(self.wanted, needed)).await?),
-            false => None,
-        };
+        if body.is_checked() && needed == body.range.end - body.range.start {
+            self.hold_back()?;
+        }
+        let until = (needed > HELD_BACK_TO_ITS_END).then(|| instant() + self.means.judged_within);
         let mut left = needed;
         while left > 0 {
-            let Some(chunk) = permit.during(body.next()).await else { break };
+            let Some(chunk) = self.next(&mut body, until, permit).await else { break };
             let mut chunk = chunk?;
             let dropped = skip.min(chunk.len() as u64);
             skip -= dropped;
@@ -168,14 +164,7 @@ impl<'a> Pour<'a> {
                 continue;
             }
             left -= chunk.len() as u64;
-            match &mut held_back {
-                Some((held, _)) => {
-                    held.extend_from_slice(&chunk);
-                    self.come = held.len() as u64;
-                    self.flight.arrived(self.come, 0);
-                }
-                None => self.put(&chunk)?,
-            }
+            self.put(&chunk)?;
             permit.arrived(chunk.len() as u64);
         }
         if left > 0 {
@@ -187,19 +176,56 @@ impl<'a> Pour<'a> {
             ))));
         }
         self.fetched += needed;
-        match held_back {
-            Some((judged, _room)) => self.take(judged.freeze()).await,
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// The next bytes of an answer. What is held back is so `until` then at most, also where nothing comes any more.
+    async fn next(&mut self, body: &mut Body, until: Option<Instant>, permit: &mut Permit) -> Option<Result<Bytes>> {
+        let mut next = std::pin::pin!(permit.during(body.next()));
+        if let Some(until) = until.filter(|_| self.is_held_back()) {
+            // Late or not, a timer lets through what has come already.
+            if instant() < until
+                && let Ok(bytes) = timeout_at(until, &mut next).await
+            {
+                return bytes;
+            }
+            self.release();
+        }
+        next.await
+    }
+
+    fn is_held_back(&self) -> bool {
+        matches!(&self.sink, Some(Sink::Store(fill)) if fill.is_held_back())
+    }
+
+    /// No page of what comes now is read before its last byte was judged.
+    fn hold_back(&mut self) -> Result<(), Stop> {
+        assert_eq!(self.received, 0, "a whole object has nothing before it");
+        let Some(Sink::Store(fill)) = &mut self.sink else {
+            // What goes past the tiers is given to readers as a whole.
+            return Ok(());
+        };
+        if let Err(error) = fill.hold_back() {
+            tracing::debug!(segment = %self.wanted.segment.id, %error, "an object that is to be judged goes past the tiers");
+            self.sink = None;
+            self.pass();
+        }
+        self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
+    }
+
+    /// Those who read have waited long enough: they get what has come, and the rest as it comes.
+    fn release(&mut self) {
+        if let Some(Sink::Store(fill)) = &mut self.sink {
+            fill.release();
+            self.tell();
         }
     }
 
-    /// Whether an answer waits until its last byte was judged, whose first ones could be read before that. What goes past the tiers is given to
-    /// readers as a whole.
-    fn is_held_back(&self, needed: u64, body: &Body) -> bool {
-        let is_judged = body.is_checked() && needed == body.range.end - body.range.start;
-        let holds = is_judged && needed <= HELD_BACK_MAX && matches!(self.sink, Some(Sink::Store(_)));
-        debug_assert!(!holds || self.received == 0, "a whole object has nothing before it");
-        holds
+    /// Tells those who wait how much has come, and how much of that is readable.
+    fn tell(&self) {
+        let is_readable = matches!(&self.sink, Some(Sink::Store(_))) && !self.is_held_back();
+        let pages = if is_readable { self.received / PAGE_BYTES } else { 0 };
+        self.flight.arrived(self.received, pages as u32);
     }
 
     /// All of it is here.
@@ -230,11 +256,18 @@ impl<'a> Pour<'a> {
         if self.sink.is_none() {
             self.sink = self.wanted.cache.then(|| self.fill()).flatten();
         }
-        if self.sink.is_none() && self.flight.class() == Class::Demand {
+        if self.sink.is_none() {
+            self.pass();
+        }
+        self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
+    }
+
+    /// The bytes go to who waits and nowhere else, where somebody does.
+    fn pass(&mut self) {
+        if self.flight.class() == Class::Demand {
             self.sink = Some(Sink::Pass(BytesMut::with_capacity(self.needed() as usize)));
             self.flight.reaches(OnTheWay::Passing);
         }
-        self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
@@ -246,9 +279,7 @@ impl<'a> Pour<'a> {
             return Err(Stop::Gone);
         }
         self.received += bytes.len() as u64;
-        self.come = self.come.max(self.received);
-        let pages = if matches!(sink, Sink::Store(_)) { self.received / PAGE_BYTES } else { 0 };
-        self.flight.arrived(self.come, pages as u32);
+        self.tell();
         Ok(())
     }
 
@@ -276,18 +307,6 @@ async fn turn(wanted: &Wanted, flight: &Flight, run: PageRun) -> Permit {
     let place = || (flight.priority(wanted.priority), flight.turn());
     flight.reaches(OnTheWay::InLine);
     wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await
-}
-
-/// Where an answer is held back, and the memory for that.
-async fn held_back(wanted: &Wanted, needed: u64) -> Result<(BytesMut, SpentShare)> {
-    let room = wanted.door.unjudged.take(needed, MEMORY_WITHIN).await.ok_or_else(|| {
-        Error::retry(format!(
-            "/{}/{}: objects that wait for their checksum have had all of the worker's memory for them for too long: \
-             try again, or give it more memory",
-            wanted.door.mount.name, wanted.segment.version.key
-        ))
-    })?;
-    Ok((BytesMut::with_capacity(needed as usize), room))
 }
 
 /// Not every store obeys `If-Match`: bytes of another version must not pass for this one.

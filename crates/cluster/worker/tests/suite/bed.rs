@@ -12,8 +12,10 @@ use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataR
 use forebay_shared_storage::StorageSettings;
 pub use forebay_testbed::until_asked as until;
 use forebay_testing::S3Server;
-use forebay_transport::{Address, Budget, Connection, Security};
-use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result, Standing};
+use forebay_transport::{Address, Connection, Security};
+use forebay_types::{
+    Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result, SegmentId, Standing,
+};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tempfile::TempDir;
 
@@ -28,7 +30,7 @@ pub struct Bed {
     pub folder: TempDir,
     store: StoreSettings,
     patience: Duration,
-    unjudged: Budget,
+    judged_within: Duration,
 }
 
 pub struct Plan {
@@ -37,12 +39,14 @@ pub struct Plan {
     pub options: MountOptions,
     /// For so long the worker tries shared storage again.
     pub patience: Duration,
-    /// Memory of objects that wait for their checksum.
-    pub unjudged: Budget,
+    /// How long readers wait for large objects that are held to their checksum.
+    pub judged_within: Duration,
 }
 
 /// Of who does not wait for storage that is away.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Longer than any test takes.
+const JUDGED_WITHIN: Duration = Duration::from_secs(300);
 
 impl Default for Plan {
     fn default() -> Self {
@@ -51,7 +55,7 @@ impl Default for Plan {
             disk_bytes: 0,
             options: MountOptions::default(),
             patience: PATIENCE,
-            unjudged: Budget::of_process(),
+            judged_within: JUDGED_WITHIN,
         }
     }
 }
@@ -65,9 +69,9 @@ impl Bed {
         let mount = add_mount(node.coordinator_at(), "lake", "s3://lake", options).await;
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
         let socket = folder.path().join("worker.sock");
-        add_worker(&mut node, store.clone(), Some(socket), (plan.patience, plan.unjudged.clone())).await;
+        add_worker(&mut node, store.clone(), Some(socket), (plan.patience, plan.judged_within)).await;
         s3.reset_counters();
-        Self { s3, node, mount, folder, store, patience: plan.patience, unjudged: plan.unjudged }
+        Self { s3, node, mount, folder, store, patience: plan.patience, judged_within: plan.judged_within }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -111,26 +115,26 @@ impl Bed {
     /// In its folder, again.
     pub async fn start_worker(&mut self) {
         let socket = self.folder.path().join("worker.sock");
-        add_worker(&mut self.node, self.store.clone(), Some(socket), (self.patience, self.unjudged.clone())).await;
+        add_worker(&mut self.node, self.store.clone(), Some(socket), (self.patience, self.judged_within)).await;
     }
 }
 
 /// A worker in a node of its own.
 pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
     let mut node = Node::join(coordinator.clone(), Security::default());
-    add_worker(&mut node, store, unix_socket, (PATIENCE, Budget::of_process())).await
+    add_worker(&mut node, store, unix_socket, (PATIENCE, JUDGED_WITHIN)).await
 }
 
 async fn add_worker(
     node: &mut Node,
     store: StoreSettings,
     unix_socket: Option<PathBuf>,
-    (deadline, unjudged): (Duration, Budget),
+    (deadline, judged_within): (Duration, Duration),
 ) -> Arc<Worker> {
     let settings = node.worker_in(&store.folder, 0);
     let settings = WorkerSettings { store, unix_socket, ..settings };
     let storage = StorageSettings { request_timeout: Duration::from_secs(5), deadline, ..Default::default() };
-    let tuning = Tuning { storage, unjudged, beat: Duration::from_millis(100), ..Default::default() };
+    let tuning = Tuning { storage, judged_within, beat: Duration::from_millis(100), ..Default::default() };
     Arc::clone(node.start_worker_with(settings, tuning).await.unwrap())
 }
 
@@ -216,6 +220,24 @@ impl Client {
         let DataReply::ReadLatest { info, start, len, in_place: None, .. } = reply else { panic!("{reply:?}") };
         assert_eq!(len as usize, payload.len());
         Ok((info, start, payload))
+    }
+
+    /// The first bytes of an object, as a client of S3 reads all of it and is told its checksum.
+    pub async fn object(&self, key: &str, first: usize) -> Result<Bytes> {
+        let (operation, mount, key, range) = (OPERATION, self.mount, Key::new(key)?, RangeSpec::From { start: 0 });
+        let request =
+            DataRequest::ReadObject { operation, mount, key, range, first: first as u32, complete: true, in_place: false };
+        let (reply, payload) = self.call(request).await?;
+        assert!(matches!(reply, DataReply::ReadObject { start: 0, in_place: None, .. }), "{reply:?}");
+        Ok(payload)
+    }
+
+    /// Bytes of a version's first segment that are in the tiers.
+    pub async fn held(&self, version: &ObjectVersion) -> u64 {
+        match self.call(DataRequest::Held { segments: vec![SegmentId::of(version, 0)] }).await.unwrap().0 {
+            DataReply::Held(held) => held[0].bytes,
+            other => panic!("{other:?}"),
+        }
     }
 
     pub async fn refresh(&self, prefix: &str) {

@@ -1,12 +1,13 @@
 //! Reads of objects whose version is not known yet: one GET brings the version together with the bytes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_protocol::RangeSpec;
-use forebay_types::{ErrorKind, MountOptions, Validate};
+use forebay_testing::Fault;
+use forebay_types::{ErrorKind, MountOptions, Validate, crc32c};
 use futures::future::join_all;
 
-use crate::bed::{Bed, MIB, Plan};
+use crate::bed::{Bed, MIB, Plan, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_object_is_one_get() {
@@ -112,4 +113,89 @@ async fn always_validates_with_one_head_when_the_bytes_are_here() {
     let new = crate::bed::noise("another", 100_000);
     bed.s3.put("lake", "a", &new).unwrap();
     assert_eq!(client.latest("a", range).await.unwrap().2, new[..10_000], "never the old version");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_large_object_in_whose_midst_the_store_damages_a_byte_nobody_reads_a_page() {
+    let options = MountOptions { validate: Validate::Always, ..Default::default() };
+    let bed = Bed::new(Plan { disk_bytes: 64 << 20, options, ..Plan::default() }).await;
+    let mut data = bed.object("a", 20 * MIB);
+    let written = crc32c(&data);
+    data[10 * MIB] ^= 1;
+    bed.s3.put("lake", "a", &data).unwrap();
+    bed.s3.inject(Fault::Crc32c(written), 2);
+    bed.s3.set_bandwidth(Some(10 * MIB as u64));
+    let (client, other) = (bed.client().await, bed.client().await);
+    let first_page = async {
+        until("it is on its way", async || bed.s3.counters().bytes_out > 4 * MIB as u64).await;
+        let version = other.version("a").await;
+        let mut read = Box::pin(other.latest("a", RangeSpec::Bounded { start: 0, len: 4096 }));
+        let early = tokio::time::timeout(Duration::from_millis(200), &mut read).await;
+        assert!(early.is_err(), "it is before what was damaged, and nobody knows that yet: {early:?}");
+        assert_eq!(client.held(&version).await, 0, "nor has another worker any of it");
+        bed.s3.set_bandwidth(None);
+        (read.await.unwrap_err().kind(), version)
+    };
+    let (all, (first, version)) = futures::join!(client.object("a", MIB), first_page);
+    assert_eq!([all.unwrap_err().kind(), first], [ErrorKind::Corrupt; 2]);
+    assert_eq!((bed.s3.counters().gets, client.held(&version).await), (2, 0), "asked for once more, and not kept");
+
+    // What it tells is right now.
+    bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+    assert_eq!(client.object("a", MIB).await.unwrap(), data[..MIB]);
+    assert_eq!(client.held(&version).await, 20 * MIB as u64, "all of it, together with its first page");
+    assert_eq!(client.read(&version, 0, 20 * MIB).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_large_object_that_is_given_up_before_its_checksum_is_known_nothing_is_kept() {
+    let mut bed = Bed::new(Plan { disk_bytes: 64 << 20, ..Plan::default() }).await;
+    let data = bed.object("a", 20 * MIB);
+    bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+    bed.s3.set_bandwidth(Some(4 * MIB as u64));
+    let client = bed.client().await;
+    tokio::select! {
+        read = client.object("a", 4096) => panic!("nobody knows yet what it is worth: {read:?}"),
+        () = until("some of it has come", async || bed.s3.counters().bytes_out > 3 * MIB as u64) => {}
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let version = client.version("a").await;
+    assert_eq!(client.held(&version).await, 0);
+    bed.restart_worker().await;
+    let client = bed.client().await;
+    assert_eq!(client.held(&version).await, 0);
+    bed.s3.set_bandwidth(None);
+    assert_eq!(client.read(&version, 0, 20 * MIB).await.unwrap(), data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_object_that_comes_slowly_is_read_before_its_checksum_is_known() {
+    let bed = Bed::new(Plan { judged_within: Duration::from_millis(200), ..Plan::default() }).await;
+    let data = bed.object("a", 16 * MIB);
+    bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+    bed.s3.set_bandwidth(Some(4 * MIB as u64));
+    let (client, began) = (bed.client().await, Instant::now());
+    assert_eq!(client.object("a", 4096).await.unwrap(), data[..4096]);
+    assert!(began.elapsed() < Duration::from_millis(2500), "{:?} of a fetch of 4 s", began.elapsed());
+    bed.s3.set_bandwidth(None);
+    let version = client.version("a").await;
+    assert_eq!(client.read(&version, 0, 16 * MIB).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_object_of_which_nothing_comes_any_more_is_read_as_far_as_it_has_come() {
+    let bed = Bed::new(Plan { judged_within: Duration::from_secs(1), ..Plan::default() }).await;
+    let data = bed.object("a", 16 * MIB);
+    bed.s3.inject(Fault::Crc32c(crc32c(&data)), 1);
+    bed.s3.set_bandwidth(Some(8 * MIB as u64));
+    let (client, began) = (bed.client().await, Instant::now());
+    let stalls = async {
+        until("some of it has come", async || bed.s3.counters().bytes_out > MIB as u64).await;
+        bed.s3.set_bandwidth(Some(1));
+    };
+    let (read, ()) = futures::join!(client.object("a", 4096), stalls);
+    assert_eq!(read.unwrap(), data[..4096]);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}: storage is asked again after 5 s only", began.elapsed());
 }

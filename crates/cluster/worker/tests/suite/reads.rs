@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use forebay_metrics::table::STORAGE_MISMATCHES;
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
-use forebay_transport::Budget;
 use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, crc32c};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
@@ -136,9 +135,9 @@ async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_no
     bed.s3.inject(Fault::Crc32c(!crc32c(&data)), 2);
     let error = client.read(&version, 0, 2 * MIB).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("/lake/b: "), "{error}");
-    assert_eq!((bed.s3.counters().gets, STORAGE_MISMATCHES.with(["lake"]).get()), (4, 3));
-    let held = client.call(DataRequest::Held { segments: vec![SegmentId::of(&version, 0)] }).await.unwrap().0;
-    assert!(matches!(&held, DataReply::Held(held) if held[0].bytes == 0), "{held:?}");
+    assert_eq!(bed.s3.counters().gets, 4);
+    assert!(STORAGE_MISMATCHES.with(["lake"]).get() >= 3, "one of the first object, two of this one, and those of other tests");
+    assert_eq!(client.held(&version).await, 0);
     assert_eq!(client.read(&version, 0, 2 * MIB).await.unwrap(), data);
     assert_eq!(bed.s3.counters().gets, 5, "the error is not remembered, and neither are its bytes");
 
@@ -155,25 +154,6 @@ async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_no
     };
     let (all, first) = futures::join!(client.read(&version, 0, MIB), first_page);
     assert_eq!([all, first].map(|read| read.unwrap_err().kind()), [ErrorKind::Corrupt; 2]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn objects_that_wait_for_their_checksum_have_so_much_memory_and_small_ones_a_part_of_it() {
-    let unjudged = Budget::new(8 << 20);
-    let bed = Bed::new(Plan { unjudged: unjudged.clone(), ..Plan::default() }).await;
-    let (large, client, version) = bed.opened("large", MIB).await;
-    bed.s3.inject(Fault::Crc32c(crc32c(&large)), 1);
-    // All but the part of small ones.
-    let others = unjudged.take(u64::MAX).await;
-    let mut read = Box::pin(client.read(&version, 0, MIB));
-    let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
-    assert!(early.is_err(), "memory that others have is taken: {early:?}");
-    until("it is asked for", async || bed.s3.counters().gets > 0).await;
-    let (small, beside, of_small) = bed.opened("small", 4096).await;
-    bed.s3.inject(Fault::Crc32c(crc32c(&small)), 1);
-    assert_eq!(beside.read(&of_small, 0, 4096).await.unwrap(), small);
-    drop(others);
-    assert_eq!(read.await.unwrap(), large);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

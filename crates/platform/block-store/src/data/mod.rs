@@ -1,5 +1,5 @@
 //! Moves bytes: into the DRAM tier, out of it, and between it and the disk tier. Here, bytes from a network on their way in: cut into
-//! pages, checksummed, and readable page by page before the last one comes.
+//! pages, checksummed, and readable page by page before the last one comes, or not before somebody has judged all of them.
 
 mod block_fill;
 mod flush;
@@ -24,7 +24,8 @@ pub(crate) use scrub::scrub;
 pub use scrub::{ScrubCursor, ScrubStep};
 
 /// Pages of a segment on their way into the DRAM tier. Room for them is reserved, and their blocks are pinned, as long as
-/// this lives. Pages become readable as soon as they are complete; dropped early, those stay.
+/// this lives. Pages become readable as soon as they are complete; dropped early, those stay. Where they are [held
+/// back](Self::hold_back), none is readable before it ends, and dropped early, none stays.
 ///
 /// Several fills may fill one segment, the same pages too: whoever comes first with a page wins, since a segment's
 /// bytes never change.
@@ -42,8 +43,16 @@ pub struct Fill {
     reservation: Reservation,
     /// Pages that another fill had in hand.
     awaited: Vec<PageRun>,
+    held_back: Option<HeldBack>,
     /// Blocks below this have been offered to the disk tier.
     offered_to: u32,
+}
+
+/// The pages of a fill that nobody may read yet.
+struct HeldBack {
+    pages: WritePages,
+    /// Checksums of those that have come.
+    sums: Vec<u32>,
 }
 
 /// What a fill finds of the pages it is about to write.
@@ -85,6 +94,7 @@ impl Fill {
             partial: Vec::new(),
             reservation,
             awaited: Vec::new(),
+            held_back: None,
             offered_to,
         })
     }
@@ -97,6 +107,44 @@ impl Fill {
     /// Bytes written so far.
     pub fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Keeps readers from all pages of it until [`Self::release`] or its end, since what is in them is not judged yet. To be called before the
+    /// first byte. `Retry`, and nothing is held back, when some of them are there or in another one's hands.
+    pub fn hold_back(&mut self) -> Result<()> {
+        assert!(self.written == 0 && self.held_back.is_none(), "pages are held back from the first one on");
+        assert!(self.spec.owner != Owner::Temporary, "nobody judges temporary data");
+        let pages = loop {
+            let mut shard = self.core.table.of(self.segment);
+            let entry = shard.get(self.segment);
+            match entry.dram.claims.over(self.run).map(|claim| &claim.kind) {
+                // They are free in a moment.
+                Some(ClaimKind::Punch) => {}
+                None if leading(entry, self.run, false) == self.run.len => {
+                    break WritePages::claim(&self.core, &mut shard, self.segment, self.run, ClaimKind::HeldBack);
+                }
+                _ => return Err(Error::retry(format!("some pages of segment {} are there, or on their way", self.spec.id))),
+            }
+            drop(shard);
+            std::thread::yield_now();
+        };
+        self.held_back = Some(HeldBack { pages, sums: Vec::with_capacity(self.run.len as usize) });
+        Ok(())
+    }
+
+    /// Whether nobody may read its pages yet.
+    pub fn is_held_back(&self) -> bool {
+        self.held_back.is_some()
+    }
+
+    /// Makes the pages that were held back, and have come, readable; from now on others are so as soon as they are complete.
+    pub fn release(&mut self) {
+        let Some(HeldBack { pages, sums }) = self.held_back.take().filter(|held_back| !held_back.sums.is_empty()) else { return };
+        let come = PageRun::new(self.run.start, self.next_page);
+        assert_eq!(sums.len() as u64, u64::from(come.len), "each page that has come has its checksum");
+        for part in pages.split(&[come]) {
+            self.reservation.spend(part.publish(&sums));
+        }
     }
 
     /// Adds bytes, at `offset` bytes from the first page's start. `Invalid` unless they follow those written before and
@@ -126,12 +174,14 @@ impl Fill {
         if !self.partial.is_empty() && self.written == self.bytes() {
             self.write_partial()?;
         }
-        self.offer(self.next_page / PAGES_PER_BLOCK);
+        if self.held_back.is_none() {
+            self.offer(self.next_page / PAGES_PER_BLOCK);
+        }
         Ok(())
     }
 
-    /// Ends the fill. `Invalid` when bytes are missing; `Retry` when some of the pages are held up by a slow disk and so
-    /// did not become readable.
+    /// Ends the fill. `Invalid` when bytes are missing; `Retry` when some of the pages are held up by a slow disk, or held
+    /// back by another fill, and so did not become readable.
     pub fn finish(mut self) -> Result<()> {
         self.complete()
     }
@@ -150,6 +200,7 @@ impl Fill {
             let (id, all) = (self.spec.id, self.bytes());
             return Err(Error::invalid(format!("a fill of segment {id} ended after {} of {all} bytes", self.written)));
         }
+        self.release();
         for run in std::mem::take(&mut self.awaited) {
             self.await_other(run)?;
         }
@@ -168,6 +219,15 @@ impl Fill {
 
     /// Writes the next pages, whole ones.
     fn write_pages(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(held_back) = &mut self.held_back {
+            let at = (self.next_page - self.run.start) as usize * PAGE_BYTES as usize;
+            held_back.pages.copy_part_in(at, bytes).map_err(no_memory)?;
+            for bytes in bytes.chunks_exact(PAGE_BYTES as usize) {
+                held_back.sums.push(page_sum(self.spec.id, self.next_page, bytes));
+                self.next_page += 1;
+            }
+            return Ok(());
+        }
         let mut bytes = bytes;
         while !bytes.is_empty() {
             let left = PageRun { start: self.next_page, len: (bytes.len() as u64 / PAGE_BYTES) as u32 };
@@ -192,9 +252,7 @@ impl Fill {
     fn copy(&mut self, mut pages: WritePages, bytes: &[u8]) -> Result<u32> {
         let run = pages.run();
         let bytes = &bytes[..run.len as usize * PAGE_BYTES as usize];
-        pages.copy_in(bytes).map_err(|error| {
-            Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
-        })?;
+        pages.copy_in(bytes).map_err(no_memory)?;
         let taken = if self.spec.owner == Owner::Temporary {
             pages.publish_unsummed()
         } else {
@@ -224,7 +282,9 @@ impl Fill {
         }
         match kind {
             ClaimKind::Punch => Found::Wait,
-            ClaimKind::Fill | ClaimKind::Load(_) => Found::Elsewhere(end.min(missing.end()) - missing.start),
+            ClaimKind::Fill | ClaimKind::HeldBack | ClaimKind::Load(_) => {
+                Found::Elsewhere(end.min(missing.end()) - missing.start)
+            }
         }
     }
 
@@ -237,7 +297,10 @@ impl Fill {
                 return Ok(());
             }
             if !matches!(entry.dram.claims.over(run).map(|claim| &claim.kind), Some(ClaimKind::Fill)) {
-                return Err(Error::retry(format!("pages of segment {} are held up by the disk tier", self.spec.id)));
+                return Err(Error::retry(format!(
+                    "pages of segment {} are held up by the disk tier, or held back",
+                    self.spec.id
+                )));
             }
             drop(shard);
             std::thread::yield_now();
@@ -255,9 +318,15 @@ impl Fill {
 
 impl Drop for Fill {
     fn drop(&mut self) {
+        // While their blocks are pinned.
+        self.held_back = None;
         self.offer(self.run.end().div_ceil(PAGES_PER_BLOCK));
         self.core.unpin_blocks(self.segment, self.run);
     }
+}
+
+fn no_memory(error: std::io::Error) -> Error {
+    Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
 }
 
 /// How many pages from the start of `run` are there, or are not.

@@ -88,7 +88,7 @@ fn begin(
     let (Some(extent), disk) = (entry.disk.extent, entry.disk_no) else { return Ok((None, Vec::new())) };
     let mut others = Vec::new();
     for claim in entry.dram.claims.overlapping(pin.run) {
-        // Those of fills and of punching end in a moment, and whoever finds the pages missing asks again.
+        // Those of fills and of punching end in a moment, or who fills is asked for the pages: whoever finds them missing asks again.
         if let ClaimKind::Load(landing) = &claim.kind {
             others.push(landing.clone());
         }

@@ -11,6 +11,8 @@ use super::Landing;
 pub(crate) enum ClaimKind {
     /// Bytes are copied into them, which ends within microseconds (or written to the disk tier).
     Fill,
+    /// Bytes that are to be judged are copied into them, until the last one has come, however long that takes.
+    HeldBack,
     /// They are given back to the system; it ends within microseconds.
     Punch,
     /// They are read from the disk tier, however long that takes.

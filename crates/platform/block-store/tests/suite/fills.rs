@@ -42,6 +42,76 @@ fn pages_are_readable_as_soon_as_they_are_complete() {
 }
 
 #[test]
+fn pages_that_are_held_back_are_readable_together_or_never() {
+    let (_folder, store) = on_disk(16 * MIB, 16 * MIB);
+    let spec = spec(1, 3 * MIB as u32 - 5);
+    let pages = content(&spec, all(&spec));
+    let bytes = &pages[..spec.bytes as usize];
+    let held_back = || {
+        let mut fill = store.begin_fill(spec, all(&spec)).unwrap();
+        fill.hold_back().unwrap();
+        let (first, rest) = bytes.split_at(2 * MIB as usize + 77);
+        fill.write(0, first).unwrap();
+        assert!(fill.is_held_back() && store.pin(spec.id, run(0, 1)).is_none(), "it is there, and not to be read");
+        (fill, rest)
+    };
+    let used = || (store.held(spec.id), store.usage().dram.used_bytes, store.resident_bytes().unwrap());
+    let before = used();
+
+    // Given up: as if nothing had come, in memory and on disk.
+    let (fill, _) = held_back();
+    wait(store.flush());
+    assert_eq!(store.held(spec.id).bytes, 0);
+    drop(fill);
+    assert_eq!(used(), before);
+
+    // Freed meanwhile: nobody finds what it brings.
+    let (mut fill, rest) = held_back();
+    store.free(spec.id);
+    fill.write(fill.written(), rest).unwrap();
+    assert!(*fill.finish_pinned().unwrap() == *pages);
+    assert_eq!(used(), before);
+
+    // Released: those that have come, and others as they come.
+    let (mut fill, rest) = held_back();
+    fill.release();
+    check(&store, &spec, run(0, 512));
+    assert!(!fill.is_held_back() && store.pin(spec.id, run(0, 513)).is_none());
+    fill.write(fill.written(), rest).unwrap();
+    check(&store, &spec, all(&spec));
+    fill.finish().unwrap();
+    store.free(spec.id);
+
+    // To the end: all of them, and the disk tier gets them too.
+    let (mut fill, rest) = held_back();
+    fill.write(fill.written(), rest).unwrap();
+    assert!(store.pin(spec.id, run(0, 1)).is_none(), "complete, and not judged");
+    drop(fill.finish_pinned().unwrap());
+    check(&store, &spec, all(&spec));
+    wait(store.flush());
+    assert_eq!(store.held(spec.id).disk_bytes, 3 * MIB);
+}
+
+#[test]
+fn pages_that_somebody_has_in_hand_are_not_held_back_and_nobody_waits_for_those_that_are() {
+    let (_folder, store) = in_dram(16 * MIB);
+    let spec = spec(1, 4 * PAGE as u32);
+    let bytes = content(&spec, all(&spec));
+    let mut first = store.begin_fill(spec, all(&spec)).unwrap();
+    first.hold_back().unwrap();
+    first.write(0, &bytes[..PAGE]).unwrap();
+    let mut second = store.begin_fill(spec, run(0, 2)).unwrap();
+    assert_eq!(second.hold_back().unwrap_err().kind(), ErrorKind::Retry);
+    second.write(0, &bytes[..2 * PAGE]).unwrap();
+    assert_eq!(second.finish().unwrap_err().kind(), ErrorKind::Retry, "the first one may take long");
+    first.release();
+    assert_eq!(store.begin_fill(spec, run(0, 2)).unwrap().hold_back().unwrap_err().kind(), ErrorKind::Retry, "a page is there");
+    first.write(PAGE as u64, &bytes[PAGE..]).unwrap();
+    first.finish().unwrap();
+    check(&store, &spec, all(&spec));
+}
+
+#[test]
 fn a_fill_that_ends_early_says_so() {
     let (_folder, store) = in_dram(16 * MIB);
     let mut fill = store.begin_fill(spec(1, 5000), run(0, 2)).unwrap();

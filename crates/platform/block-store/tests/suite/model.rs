@@ -33,6 +33,7 @@ fn three_disks(folder: &Path, restarts: usize) -> BlockStore {
 enum Step {
     Fill(usize, Index, Index),
     FillPart(usize, Index, Index, Index),
+    HoldBack(usize, Index, Index, Index),
     Pin(usize, Index, Index),
     Unpin(Index),
     Load(usize, Index, Index),
@@ -51,6 +52,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         prop_oneof![
             8 => (segment.clone(), run()).prop_map(|(segment, (a, b))| Step::Fill(segment, a, b)),
             2 => (segment.clone(), run(), any::<Index>()).prop_map(|(segment, (a, b), c)| Step::FillPart(segment, a, b, c)),
+            2 => (segment.clone(), run(), any::<Index>()).prop_map(|(segment, (a, b), c)| Step::HoldBack(segment, a, b, c)),
             4 => (segment.clone(), run()).prop_map(|(segment, (a, b))| Step::Pin(segment, a, b)),
             3 => any::<Index>().prop_map(Step::Unpin),
             6 => (segment.clone(), run()).prop_map(|(segment, (a, b))| Step::Load(segment, a, b)),
@@ -105,6 +107,16 @@ impl Model {
                     let bytes = content(&spec, pages);
                     fill.write(0, &bytes[..c.index(fill.bytes() as usize)]).unwrap();
                     self.filled[*segment].insert(pages);
+                }
+            }
+            Step::HoldBack(segment, a, b, c) => {
+                let (spec, pages) = (self.specs[*segment], self.run(*segment, a, b));
+                // Given up: nothing of it was ever there.
+                if let Ok(mut fill) = open.begin_fill(spec, pages)
+                    && fill.hold_back().is_ok()
+                {
+                    fill.write(0, &content(&spec, pages)[..c.index(fill.bytes() as usize)]).unwrap();
+                    assert!(open.state(spec.id, pages).dram.is_empty(), "it is held back");
                 }
             }
             Step::Pin(segment, a, b) => {

@@ -67,7 +67,7 @@ fn all_at_once(store: BlockStore, frames: u64) {
                                 held.push((spec, pages, pinned));
                             }
                         }
-                        17 => drop(store.begin_fill(spec, pages)),
+                        17 => hold_back_or_retry(store, &spec, pages, dice.below(4)),
                         18 => {
                             store.free(spec.id);
                         }
@@ -108,6 +108,27 @@ fn all_at_once(store: BlockStore, frames: u64) {
 fn fill_or_retry(store: &BlockStore, spec: &forebay_block_store::SegmentSpec, pages: PageRun) {
     // No room, or the pages are on their way from the disk.
     if let Err(error) = fill(store, spec, pages) {
+        assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    }
+}
+
+/// Pages that wait until all of them have come: given up at once or halfway, released halfway, or to the end.
+fn hold_back_or_retry(store: &BlockStore, spec: &forebay_block_store::SegmentSpec, pages: PageRun, end: u64) {
+    let Ok(mut fill) = store.begin_fill(*spec, pages) else { return };
+    if end == 0 || fill.hold_back().is_err() {
+        return;
+    }
+    let bytes = content(spec, pages);
+    let (first, rest) = bytes[..fill.bytes() as usize].split_at(fill.bytes() as usize / 2);
+    fill.write(0, first).unwrap();
+    if end == 1 {
+        return;
+    }
+    if end == 2 {
+        fill.release();
+    }
+    fill.write(first.len() as u64, rest).unwrap();
+    if let Err(error) = fill.finish() {
         assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
     }
 }

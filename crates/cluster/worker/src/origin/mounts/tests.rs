@@ -19,7 +19,7 @@ async fn who_is_at_rest_is_told_when_something_begins_to_be_read() {
     std::fs::write(folder.path().join("object"), b"bytes").unwrap();
     let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
     let url = format!("file://{}", folder.path().display());
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
     mounts.set(&view(vec![Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options }]));
     let (door, key) = (mounts.find(MountId(1)).unwrap(), Key::new("object").unwrap());
     let storage = door.storage().unwrap();
@@ -39,7 +39,7 @@ async fn who_is_at_rest_is_told_when_something_begins_to_be_read() {
 #[test]
 fn what_is_under_way_keeps_to_a_new_bound() {
     let folder = tempfile::tempdir().unwrap();
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
     let set = |bytes_per_sec: u64, read_only| {
         let bandwidth = Some(BitRate::from_bytes_per_sec(bytes_per_sec));
         let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
@@ -65,7 +65,7 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
         url: "file:///".to_string(),
         options: options.clone(),
     };
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
     let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
     mounts.set(&view(all));
     mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
@@ -79,24 +79,9 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
     assert_eq!(share(1), Some(10_000), "where all are cut off from a coordinator that is gone, they keep the bound together");
 }
 
-#[tokio::test]
-async fn one_mount_leaves_others_memory_for_objects_that_wait_for_their_checksum() {
-    let mount = |id| {
-        let (name, options) = (format!("lake{id}").parse().unwrap(), MountOptions::default());
-        Mount { id: MountId(id), name, url: "file:///".into(), options }
-    };
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::new(8 << 20));
-    mounts.set(&view(vec![mount(1), mount(2)]));
-    let within = Duration::from_millis(20);
-    let take = async |id, bytes| mounts.find(MountId(id)).unwrap().unjudged.take(bytes, within).await;
-    let _all = take(1, u64::MAX).await.expect("nobody else has any");
-    assert!(take(1, 1 << 20).await.is_none(), "that was all of its share");
-    assert!(take(2, 1 << 20).await.is_some());
-}
-
 #[test]
 fn a_number_that_means_another_mount_by_now_is_gone_first() {
-    let mounts = Mounts::new(StorageSettings::default(), u64::MAX, Budget::of_process());
+    let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
     let set = |name: &str, url: &str, read_only| {
         let options = MountOptions { read_only, ..MountOptions::default() };
         mounts.set(&view(vec![Mount { id: MountId(1), name: name.parse().unwrap(), url: url.into(), options }]))
