@@ -34,7 +34,7 @@ impl Leaving {
     /// Bytes of answers that are told to be sent, and have not reached the hosts of those who asked: the system keeps them until then. By TCP
     /// and on Linux only; of others none are known. A call of the system for each connection: not for every answer.
     pub fn held(&self) -> u64 {
-        self.0.lock().all.values().fold(0, |sum, held| sum.saturating_add(held()))
+        self.0.lock().all.values().fold(0_u64, |sum, held| sum.saturating_add(held()))
     }
 
     /// A connection that begins, which says how many bytes it is.
