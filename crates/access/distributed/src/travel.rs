@@ -101,6 +101,7 @@ pub(crate) fn send(config: &mut SessionConfig, ticket: Option<&Ticket>, places: 
 pub(crate) fn send_shuffle(config: &mut SessionConfig, class: Option<StorageClass>) {
     if let Some(travel) = config.options_mut().extensions.get_mut::<Travel>() {
         travel.shuffle = class.map(|class| class.as_str().to_string()).unwrap_or_default();
+        debug_assert!(shuffle(config).is_ok_and(|read| read == class), "what is sent is read as it was");
     }
 }
 

@@ -20,7 +20,7 @@ pub struct WindowReport {
     pub uses: Vec<SegmentUse>,
     /// Time in which the worker had answers to send, up to their last byte. With `busy_bytes` it tells how fast the worker is.
     pub busy: Duration,
-    /// Bytes that it sent in that time.
+    /// Bytes of answers that left it: what its sockets held at the end of a period is of the next one.
     pub busy_bytes: u64,
     /// Reads that are in none of these because there were too many.
     pub reads_left_out: u64,

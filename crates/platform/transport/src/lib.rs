@@ -44,4 +44,5 @@ pub use security::{Security, TlsSettings};
 pub use server::Server;
 pub use service::{Place, Response, Sent, ServerLimits, Service, Session};
 pub use sockets::address::Address;
+pub use sockets::leaving::Leaving;
 pub use tls::{Acceptor, Spoken};

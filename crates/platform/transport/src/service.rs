@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_protocol::{AtHand, Handed};
 use forebay_types::Result;
 
-use crate::Peer;
+use crate::{Leaving, Peer};
 
 /// What a server offers: makes a [`Session`] for each connection.
 pub trait Service: Send + Sync + 'static {
@@ -16,6 +16,11 @@ pub trait Service: Send + Sync + 'static {
 
     /// Called when a peer has passed the handshake. An error refuses it, and is told to it.
     fn open(&self, peer: Peer) -> Result<Self::Session>;
+
+    /// Where its connections are counted by what the system still has of their answers; none where nobody asks.
+    fn leaving(&self) -> Option<Leaving> {
+        None
+    }
 }
 
 /// The server's side of one connection.

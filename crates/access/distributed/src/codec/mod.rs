@@ -130,7 +130,9 @@ fn external(error: forebay_types::Error) -> DataFusionError {
 fn two(mark: &[u8], one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
     let length = u32::try_from(one.len()).ok()?;
     let told = [length.to_le_bytes().as_slice(), one, other].concat();
-    Some([mark, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat())
+    let written = [mark, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat();
+    debug_assert!(of_two(&written[mark.len()..]) == Some((one, other)), "what is written is read as it was");
+    Some(written)
 }
 
 /// The two, of what comes after the first bytes, if they are what was written.

@@ -32,5 +32,6 @@ impl Reading {
         while all.len() > TASKS_MAX {
             all.pop_front();
         }
+        assert!(all.len() <= TASKS_MAX, "places of {} tasks are remembered", all.len());
     }
 }

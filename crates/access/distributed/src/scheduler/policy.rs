@@ -24,7 +24,7 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::bind::{bind, bind_copy, collapses, mark, pending, running_task, take, tell_moved};
+use super::bind::{Scans, bind, bind_copy, collapses, mark, pending, running_task, take, tell_moved};
 use super::inputs::of_stage;
 use super::merged;
 use super::shuffles::{Shuffles, is_passed_on};
@@ -49,6 +49,7 @@ pub(crate) struct Policy {
     shuffles: Arc<Shuffles>,
     /// What a task reads at least of what other stages have left.
     task_bytes: u64,
+    scans: Scans,
     /// One at a time: what the schedule gives must be bound before the next is asked for. When all jobs were looked at last.
     turn: tokio::sync::Mutex<Option<Instant>>,
     finding: Mutex<JoinSet<()>>,
@@ -65,8 +66,8 @@ impl Policy {
         shuffles: Arc<Shuffles>,
         task_bytes: u64,
     ) -> Self {
-        let (turn, finding) = (tokio::sync::Mutex::default(), Mutex::default());
-        Self { books, carrier, client, engine, shuffles, task_bytes, turn, finding }
+        let (scans, turn, finding) = (Scans::default(), tokio::sync::Mutex::default(), Mutex::default());
+        Self { books, carrier, client, engine, shuffles, task_bytes, scans, turn, finding }
     }
 
     /// Looks at all jobs, so that what a new one reads is on its way before an executor asks for a task: busy ones ask when they
@@ -230,13 +231,15 @@ impl Policy {
         if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
             tracing::debug!(%error, "a task goes without its places");
         }
-        let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
+        let mut bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
         let (attempt, task, after) = (bound.1.stage_attempt_num, bound.1.key.task_id, mark(stage));
         debug_assert_eq!(after.begun, task + 1, "a task has the number after those before it");
         self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| {
             books.began(chosen, attempt, task);
             books.comes_on(&chosen.job, chosen.stage, before, after);
         });
+        drop(graph);
+        bound.1.plan = self.scans.given(&bound.1);
         tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
         Some(bound)
     }
@@ -268,7 +271,10 @@ impl Policy {
         if begins != Some(true) {
             return None;
         }
-        let bound = bind_copy(&graph, name, budget, Arc::new(config))?;
+        let mut bound = bind_copy(&graph, name, budget, Arc::new(config))?;
+        debug_assert_eq!(bound.1.key.task_id, name.task, "a copy is of the task that is late");
+        drop(graph);
+        bound.1.plan = self.scans.given(&bound.1);
         tracing::info!(?name, executor = budget.executor_id, "a task is late: a copy of it begins");
         Some(bound)
     }
@@ -329,6 +335,7 @@ impl DistributionPolicy for Policy {
             // It only says that it is there.
             return Ok(bound);
         }
+        let free: u64 = budgets.iter().map(|budget| u64::from(budget.vcores)).sum();
         let mut looked = self.turn.lock().await;
         self.look_at_told(&told, &mut looked, &running_jobs).await;
         for budget in budgets {
@@ -349,6 +356,7 @@ impl DistributionPolicy for Policy {
             self.give_copies(budget, &running_jobs, &mut bound).await;
         }
         self.carrier.go();
+        assert!(bound.len() as u64 <= free, "{} tasks go to {free} free slots", bound.len());
         Ok(bound)
     }
 

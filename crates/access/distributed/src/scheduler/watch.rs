@@ -131,6 +131,7 @@ async fn end_unwanted(server: &Server, books: &Mutex<Books>) {
 /// Those of which nothing was asked yet. Those that are over are forgotten.
 fn not_asked(spoilt: HashSet<String>, asked: &mut HashSet<String>) -> Vec<String> {
     asked.retain(|id| spoilt.contains(id));
+    debug_assert!(asked.len() <= spoilt.len(), "what is over is forgotten");
     spoilt.into_iter().filter(|id| !asked.contains(id)).collect()
 }
 

@@ -117,6 +117,7 @@ impl Shared {
             made.clear();
         }
         made.insert(path.to_string());
+        assert!(made.len() <= MADE_MAX, "{} containers are remembered", made.len());
         Ok(())
     }
 
@@ -131,6 +132,7 @@ impl Shared {
                     full.stages.clear();
                 }
                 full.stages.insert((job.clone(), stage));
+                assert!(full.stages.len() <= MADE_MAX, "{} stages are remembered", full.stages.len());
             }
         }
     }

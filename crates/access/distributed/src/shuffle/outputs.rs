@@ -227,8 +227,10 @@ impl Outputs {
         match block {
             Ok(block) if !self.spared => {
                 let output = &mut self.outputs[index];
+                debug_assert!(output.was_sent, "a block that is with its worker was sent");
                 output.sent.push(block);
                 output.sent_since.get_or_insert_with(forebay_runtime::now);
+                assert!(output.sent.len() <= ADDED, "{} blocks wait to be part of their file", output.sent.len());
                 if output.sent.len() >= ADDED { self.settle(index).await } else { Ok(()) }
             }
             // What comes after something that lies in a file lies there too: an output may be sorted.
@@ -260,6 +262,7 @@ impl Outputs {
 
     /// Writes to a file of this executor.
     fn spare(&mut self, index: usize, parts: &[Bytes]) -> Result<()> {
+        debug_assert!(self.spared, "rows go to a file from when nodes had no room for some");
         let (writer, schema, output) = (&self.writer, &self.schema, &mut self.outputs[index]);
         let spare = match &mut output.spare {
             Some(spare) => spare,
@@ -317,6 +320,7 @@ impl Output {
     }
 
     async fn settle(&mut self, writer: &Writer) -> Result<()> {
+        debug_assert_eq!(self.sent.is_empty(), self.sent_since.is_none(), "blocks wait from when the first of them was there");
         if self.sent.is_empty() {
             return Ok(());
         }

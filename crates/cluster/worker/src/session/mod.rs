@@ -22,7 +22,7 @@ use forebay_protocol::{
 };
 use forebay_rights::{Need, Place, needs};
 use forebay_trace::{Kind, Span, within};
-use forebay_transport::{Deed, Peer, Response, Service, Session};
+use forebay_transport::{Deed, Leaving, Peer, Response, Service, Session};
 use forebay_types::{Error, Result, ResultExt};
 
 use crate::in_place::SessionPins;
@@ -67,6 +67,10 @@ impl Service for WorkerService {
         let (bringer, pins) = (rooms.origin.claims.bringer(), rooms.in_place.session());
         let (attached, records) = (AtomicBool::new(false), AtomicBool::new(false));
         Ok(WorkerSession { rooms, refused, peer, attached, records, bringer, pins, uploads })
+    }
+
+    fn leaving(&self) -> Option<Leaving> {
+        Some(self.rooms.signals.load.leaving())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_transport::Sent;
+use forebay_transport::{Leaving, Sent};
 use parking_lot::Mutex;
 
 use super::popularity::UnderWay;
@@ -21,6 +21,7 @@ pub(crate) struct Load(Arc<Measures>);
 struct Measures {
     queue: AtomicU32,
     busy: Busy,
+    leaving: Leaving,
 }
 
 impl Load {
@@ -35,9 +36,15 @@ impl Load {
         self.0.queue.load(Relaxed)
     }
 
-    /// Time in which answers were at hand and not sent to their last byte, and their bytes, since the last time that this was asked.
+    /// Time in which answers were at hand and not sent to their last byte, and the bytes that left this host, since the last time that this
+    /// was asked.
     pub(crate) fn take_busy(&self) -> (Duration, u64) {
-        self.0.busy.take()
+        self.0.busy.take(self.0.leaving.held())
+    }
+
+    /// The connections by which answers leave.
+    pub(crate) fn leaving(&self) -> Leaving {
+        self.0.leaving.clone()
     }
 }
 
@@ -98,6 +105,8 @@ struct Measured {
     until: Option<Instant>,
     busy: Duration,
     bytes: u64,
+    /// Of these, what the system still had when this was last asked.
+    held: u64,
 }
 
 impl Busy {
@@ -112,12 +121,15 @@ impl Busy {
         measured.bytes += bytes;
     }
 
-    /// Time and bytes since the last time that this was asked.
-    fn take(&self) -> (Duration, u64) {
+    /// Time and bytes since the last time that this was asked, where the system still has so many bytes of answers that are sent: they leave
+    /// later. What it had the last time has left since, or is among them.
+    fn take(&self, held: u64) -> (Duration, u64) {
         let mut measured = self.0.lock();
-        let taken = (measured.busy, measured.bytes);
-        (measured.busy, measured.bytes) = (Duration::ZERO, 0);
-        taken
+        let sent = measured.held + std::mem::take(&mut measured.bytes);
+        // Beside the bytes of answers the system has some that say what they are, and of what is no read.
+        measured.held = held.min(sent);
+        debug_assert!(measured.held <= sent, "no more stays than was sent");
+        (std::mem::take(&mut measured.busy), sent - measured.held)
     }
 }
 
@@ -163,9 +175,24 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         busy.answered(began, 5);
         busy.answered(began, 6);
-        let (time, bytes) = busy.take();
+        let (time, bytes) = busy.take(0);
         assert_eq!(bytes, 11);
         assert!(time >= Duration::from_millis(20) && time <= began.elapsed(), "{time:?}");
-        assert_eq!(busy.take(), (Duration::ZERO, 0));
+        assert_eq!(busy.take(0), (Duration::ZERO, 0));
+    }
+
+    #[test]
+    fn what_the_system_has_of_an_answer_was_told_to_have_left() {
+        let busy = Busy::default();
+        let sent = |bytes, held| {
+            busy.answered(forebay_runtime::now(), bytes);
+            busy.take(held).1
+        };
+        assert_eq!(sent(100, 40), 60);
+        assert_eq!(sent(50, 40), 50, "as much came as left");
+        assert_eq!(busy.take(10).1, 30, "and leaves while nothing comes");
+        assert_eq!(busy.take(10).1, 0, "a reader that takes nothing");
+        assert_eq!(sent(5, 900), 0, "what is no answer is among it");
+        assert_eq!(busy.take(0).1, 15);
     }
 }

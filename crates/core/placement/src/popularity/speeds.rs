@@ -19,7 +19,8 @@ const LEAST_LOAD: f64 = 0.25;
 /// A slow worker is given this part at least of what it would be given by its speed alone.
 const LEAST_PART: f64 = 0.5;
 /// A slow worker that had too little to do for its speed to be known is taken for so much faster than before: one that is fast again, and
-/// is given little since it was slow, is given more until it is measured.
+/// is given little since it was slow, is given more until it is measured. From [`LEAST`] on: a part of nothing, where nothing left it in a
+/// window, would stay nothing.
 const FORGIVEN: f64 = 1.02;
 
 /// How fast workers do what they have to, measured where they had enough of it: in any unit of work a second that is the same for
@@ -61,7 +62,7 @@ impl Speeds {
             self.speeds.insert(worker, before.map_or(speed, |before| before + LATEST * (speed - before)));
         } else {
             let fastest = self.fastest();
-            self.speeds.entry(worker).and_modify(|speed| *speed = (*speed * FORGIVEN).min(fastest));
+            self.speeds.entry(worker).and_modify(|speed| *speed = (speed.max(LEAST * fastest) * FORGIVEN).min(fastest));
         }
     }
 
@@ -166,6 +167,9 @@ mod tests {
         assert_eq!(windows(200, 20e6, 100), [1.0, 1.0], "and never for faster than the fastest");
         assert_eq!(windows(500, 25e6, 1), [1.0, 0.5], "it is slow still");
         assert_eq!(windows(1000, 100e6, 1), [1.0, 1.0]);
+        assert_eq!(windows(1000, 0.0, 1), [1.0, LEAST], "nothing left it");
+        let [_, slow] = windows(200, 0.0, 10);
+        assert!((0.15..0.16).contains(&slow), "{slow}");
     }
 
     /// Shares of three workers and one of half their speed that are busy for a part of the time.

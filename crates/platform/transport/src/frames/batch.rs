@@ -154,6 +154,13 @@ impl Batch {
         self.frames.is_empty()
     }
 
+    /// Bytes that are out of a frame that is not through.
+    pub(crate) fn begun(&self) -> usize {
+        let (chunk, offset) = self.at;
+        let Some(frame) = self.frames.front() else { return 0 };
+        (0..chunk).map_while(|chunk| frame.chunk(chunk)).map(<[u8]>::len).sum::<usize>() + offset
+    }
+
     /// Calls `send` once with what goes next; the bytes of the frames that are through now.
     pub(crate) fn send_with(
         &mut self,

@@ -25,6 +25,7 @@ use rustix::net::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use crate::frames::batch::Batch;
+use crate::sockets::leaving::unacknowledged;
 use crate::sockets::{Room, Socket};
 
 /// Bytes received at once into a payload.
@@ -216,6 +217,15 @@ impl Hangup {
         // An error is an end too.
         while socket.unix && matches!(socket.receive_payload(&mut dropped, || {}).await, Ok(1..)) {
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Bytes that were sent, and that the peer's host has not said it has. Of what is no TCP none are known.
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        match self {
+            Self::Socket(socket) if !socket.unix => unacknowledged(socket),
+            Self::Below(fd) => unacknowledged(fd),
+            Self::Socket(_) | Self::Simulated(_) => 0,
         }
     }
 

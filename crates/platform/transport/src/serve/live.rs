@@ -19,6 +19,7 @@ use crate::frames::outbox::Outbox;
 use crate::frames::{Hangup, Sink};
 use crate::in_flight::InFlight;
 use crate::ring::{Rings, Seat};
+use crate::sockets::leaving::Line;
 use crate::{Budget, Peer, ServerLimits, Service, Session};
 
 /// How long a peer gets to read what was said to it last.
@@ -42,6 +43,8 @@ pub(super) struct Inner<S> {
     pub(super) rings: Arc<Rings>,
     pub(super) budget: Budget,
     _admitted: OwnedSemaphorePermit,
+    /// Its place among those whose answers leave, where somebody asks for it.
+    _line: Option<Line>,
     /// Its place among the rings, when it has one.
     pub(super) seat: OnceLock<Arc<Seat>>,
     pub(super) closed: AtomicBool,
@@ -57,18 +60,25 @@ impl<S: Session> Live<S> {
         hangup: Hangup,
         admitted: OwnedSemaphorePermit,
     ) -> Self {
+        let (outbox, hangup) = (Arc::new(Outbox::one_of(sink, shared.unsent.clone())), Arc::new(hangup));
+        let line = shared.service.leaving().map(|leaving| {
+            let (outbox, hangup) = (outbox.clone(), hangup.clone());
+            // What is out last is of an answer that nobody has been told of.
+            leaving.begin(move || hangup.unacknowledged().saturating_sub(outbox.begun() as u64))
+        });
         Self(Arc::new(Inner {
             session: Arc::new(session),
-            outbox: Arc::new(Outbox::one_of(sink, shared.unsent.clone())),
+            outbox,
             unsent: shared.unsent.clone(),
             in_flight: InFlight::default(),
-            hangup: Arc::new(hangup),
+            hangup,
             ended: CancellationToken::new(),
             peer,
             limits: shared.limits,
             rings: shared.rings.clone(),
             budget: shared.budget.clone(),
             _admitted: admitted,
+            _line: line,
             seat: OnceLock::new(),
             closed: AtomicBool::new(false),
         }))

@@ -1,6 +1,7 @@
 //! Addresses, and the sockets behind them.
 
 pub(crate) mod address;
+pub(crate) mod leaving;
 pub(crate) mod unix_file;
 
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_runtime::deadline;
 use forebay_transport::{Address, Connection, ServerLimits};
 use forebay_types::ErrorKind;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -260,4 +260,26 @@ async fn a_peer_of_the_version_before_is_told_nothing_of_time_and_takes_it() {
     assert_eq!(answer, "sleep 900");
     assert!(took >= Duration::from_millis(900), "{took:?}");
     assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+}
+
+/// The system takes some megabytes for a reader that takes them later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_left_of_answers_is_what_a_slow_reader_took() {
+    let open = open().await;
+    let mut reader = raw::client(&open.address.to_string()).await;
+    rustix::net::sockopt::set_socket_recv_buffer_size(&reader, 128 << 10).unwrap();
+    for tag in 1..=96 {
+        reader.write_all(&raw::frame(raw::REQUEST, tag, b"give 262144", 0)).await.unwrap();
+    }
+    let mut piece = vec![0; 128 << 10];
+    let mut taken = 0;
+    while taken < 8 << 20 {
+        taken += reader.read_exact(&mut piece).await.unwrap() as u64;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let desk = &open.desk;
+    let left = || desk.given.load(Ordering::SeqCst).saturating_sub(desk.leaving.held());
+    until(|| (taken * 9 / 10..=taken * 11 / 10).contains(&left())).await;
+    drop(reader);
+    until(|| desk.closed.load(Ordering::SeqCst) == 1 && desk.leaving.held() == 0).await;
 }

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_transport::{
-    Address, Answer, Connection, Listener, Peer, Place, Response, Security, Server, ServerLimits, Service, Session,
+    Address, Answer, Connection, Leaving, Listener, Peer, Place, Response, Security, Sent, Server, ServerLimits, Service, Session,
 };
 use forebay_types::{Error, Result};
 use tokio::task::JoinHandle;
@@ -27,6 +27,23 @@ pub struct Desk {
     pub asked: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
     pub peers: parking_lot::Mutex<Vec<Peer>>,
+    /// Bytes that were given and are sent.
+    pub given: AtomicU64,
+    pub leaving: Leaving,
+}
+
+/// So many bytes that `give` gives.
+struct Given {
+    desk: Arc<Desk>,
+    bytes: u64,
+}
+
+forebay_types::shown!(Given: bytes);
+
+impl Sent for Given {
+    fn sent(self: Box<Self>) {
+        self.desk.given.fetch_add(self.bytes, Ordering::SeqCst);
+    }
 }
 
 #[derive(Default)]
@@ -63,6 +80,10 @@ impl Service for DeskService {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         self.0.peers.lock().push(peer);
         Ok(DeskSession { desk: self.0.clone(), lent: Default::default() })
+    }
+
+    fn leaving(&self) -> Option<Leaving> {
+        Some(self.0.leaving.clone())
     }
 }
 
@@ -140,7 +161,8 @@ impl Session for DeskSession {
                 let whole = (number >> 20) as usize;
                 let mut pieces = vec![piece.clone(); whole];
                 pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));
-                Response { meta, payload: pieces, ..Response::default() }
+                let sent = Some(Box::new(Given { desk: self.desk.clone(), bytes: number }) as Box<dyn Sent>);
+                Response { meta, payload: pieces, sent, ..Response::default() }
             }
             // Notes it in a task of its own after so many milliseconds; never answers.
             "spawn" => {

@@ -34,6 +34,8 @@ pub(crate) struct Outbox {
     progress: Notify,
     /// Bytes of frames that are not through, of all outboxes of a server.
     all: Arc<AtomicUsize>,
+    /// Bytes that are out of a frame that is not through.
+    begun: AtomicUsize,
 }
 
 /// A socket that whoever has a frame may send by.
@@ -90,7 +92,8 @@ impl Outbox {
     }
 
     fn over(direct: Option<Arc<dyn Direct>>, checks: bool, all: Arc<AtomicUsize>) -> Self {
-        Self { state: Mutex::default(), direct, checks, work: Notify::new(), progress: Notify::new(), all }
+        let (work, progress, begun) = (Notify::new(), Notify::new(), AtomicUsize::default());
+        Self { state: Mutex::default(), direct, checks, work, progress, all, begun }
     }
 
     /// Puts a frame in without sending it yet; how many no one has begun to send. A closed outbox drops it.
@@ -122,6 +125,11 @@ impl Outbox {
     /// Bytes of frames that are not through yet.
     pub(crate) fn bytes(&self) -> usize {
         self.state.lock().bytes
+    }
+
+    /// Bytes that are out of a frame that is not through.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun.load(Relaxed)
     }
 
     /// Frames that no one has begun to send.
@@ -185,7 +193,7 @@ impl Outbox {
             loop {
                 while !batch.is_empty() {
                     let through = sink.send(&mut batch).await?;
-                    self.release(through);
+                    self.release(through, &batch);
                     tokio::task::coop::consume_budget().await;
                 }
                 if !self.next_batch(&mut batch) {
@@ -228,7 +236,7 @@ impl Outbox {
     fn send_batch(&self, batch: &mut Batch, mut send: impl FnMut(&mut Batch) -> io::Result<usize>) -> io::Result<()> {
         while !batch.is_empty() {
             let through = send(batch)?;
-            self.release(through);
+            self.release(through, batch);
         }
         Ok(())
     }
@@ -249,7 +257,9 @@ impl Outbox {
         self.all.fetch_sub(bytes, Relaxed);
     }
 
-    fn release(&self, through: usize) {
+    /// Some of a batch is out, and so many bytes of frames through.
+    fn release(&self, through: usize, batch: &Batch) {
+        self.begun.store(batch.begun(), Relaxed);
         if through > 0 {
             let mut state = self.state.lock();
             // A closed outbox counts nothing any more.

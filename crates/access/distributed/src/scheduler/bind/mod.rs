@@ -12,9 +12,13 @@ use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, T
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionConfig;
 use forebay_jobs::{Mark, TaskName};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::words::{lost, status};
+pub(super) use given::Scans;
+
+mod given;
 
 /// Whether a stage brings its input together into one partition, so that all of it must be one task: parts of it would give
 /// parts of the result. The same test as Ballista's own (`stage_has_input_collapse` in its `cluster/mod.rs`), which is
@@ -51,13 +55,11 @@ pub(super) fn mark(stage: &RunningStage) -> Mark {
 }
 
 /// Takes these partitions out of those that wait, as many of them as do; none when none does. What waits gives its front only, so that
-/// no more than has all of them is taken, and the others put back, in their order.
+/// no more than has all of them is taken, and the others put back, in their order. One that waits twice, which only Ballista could say why, is
+/// taken once, and counts as one.
 pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option<Vec<usize>> {
-    let Some(wanted) = wanted else {
-        let all = stage.pending.next_slice(usize::MAX);
-        return (!all.is_empty()).then_some(all);
-    };
-    let (mut taken, mut left, mut many) = (Vec::new(), Vec::new(), wanted.len());
+    let Some(wanted) = wanted else { return in_order(stage.pending.next_slice(usize::MAX).into_iter().collect()) };
+    let (mut taken, mut left, mut many) = (BTreeSet::new(), Vec::new(), wanted.len());
     while taken.len() < wanted.len() && !stage.pending.is_empty() {
         let front = stage.pending.next_slice(many);
         many = many.saturating_mul(2);
@@ -65,11 +67,14 @@ pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option
         taken.extend(these);
         left.extend(others);
     }
+    debug_assert!(taken.len() <= wanted.len(), "{taken:?} are more than {wanted:?}");
     stage.pending.reschedule(left);
-    // A union gives a task's partitions in this order.
-    taken.sort_unstable();
-    debug_assert!(taken.is_sorted_by(|one, next| one < next), "no partition waits twice: {taken:?}");
-    (!taken.is_empty()).then_some(taken)
+    in_order(taken)
+}
+
+/// As a union gives a task's partitions.
+fn in_order(taken: BTreeSet<usize>) -> Option<Vec<usize>> {
+    (!taken.is_empty()).then(|| taken.into_iter().collect())
 }
 
 /// Notes a task in the stage's books and describes it, as Ballista's own `bind_one` does, which is private.
@@ -215,6 +220,16 @@ mod tests {
         assert_eq!((take(&mut stage, Some(&[1])), take(&mut stage, Some(&[]))), (None, None));
         assert_eq!(take(&mut stage, None), Some(vec![0, 2, 4, 5, 6, 7]));
         assert_eq!((take(&mut stage, None), take(&mut stage, Some(&[0]))), (None, None), "nothing waits");
+    }
+
+    #[test]
+    fn a_partition_that_waits_twice_is_taken_once_and_keeps_no_other_from_being_taken() {
+        let mut stage = stage(5);
+        stage.pending.reschedule([3, 1]);
+        assert_eq!(take(&mut stage, Some(&[1, 3, 4])), Some(vec![1, 3, 4]));
+        assert_eq!(pending(&stage), [0, 2]);
+        stage.pending.reschedule([2]);
+        assert_eq!(take(&mut stage, None), Some(vec![0, 2]));
     }
 
     /// That of which [`mark`] lives, of Ballista's own stages.
