@@ -102,12 +102,7 @@ async fn find_missed(server: &Server, books: &Mutex<Books>) {
 
 /// Ends the jobs that have to run again as a whole, and those that failed by a defect here, each of them once: Ballista takes its time.
 async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<String>) {
-    let spoilt: HashSet<String> = {
-        let books = books.lock();
-        let mut spoilt = books.refused_jobs();
-        spoilt.extend(books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned());
-        spoilt
-    };
+    let spoilt = books.lock().spoilt();
     for id in not_asked(spoilt, asked) {
         if let Err(error) = server.cancel_job(id.clone().into()).await {
             tracing::warn!(job = %id, %error, "a job that can't go on was not ended");

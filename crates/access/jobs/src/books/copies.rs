@@ -37,7 +37,7 @@ impl Copies {
 
 impl Books {
     /// A task of a stage may run twice at the same time.
-    pub fn may_be_copied(&mut self, job: &str, stage: usize) {
+    pub(crate) fn may_be_copied(&mut self, job: &str, stage: usize) {
         if let Some(stage) = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.may_be_copied = true;
         }
@@ -78,7 +78,7 @@ impl Books {
     }
 
     /// A copy of a task begins. Whether it does: the task may be over.
-    pub fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
+    pub(crate) fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
         let Some(worker) = self.executors.get(executor).map(|entry| entry.worker) else { return false };
         let Some(job) = self.jobs.get_mut(&name.job) else { return false };
         let Some(running) = job.running.get_mut(&(name.stage, name.task)) else { return false };
@@ -155,7 +155,7 @@ impl Books {
     }
 
     /// An executor is lost. What it ran of a job twice goes on elsewhere.
-    pub fn copies_go_on(&mut self, job: &str, executor: &str) {
+    pub(crate) fn copies_go_on(&mut self, job: &str, executor: &str) {
         let Some(known) = self.jobs.get(job) else { return };
         let on_it = known.running.iter().filter(|(_, running)| running.copy.is_some() && running.is_on(executor));
         let on_it = on_it.map(|((stage, task), running)| (*stage, running.attempt, *task));
