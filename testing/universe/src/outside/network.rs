@@ -51,8 +51,12 @@ pub(super) struct State {
     /// Links by which whoever wants a connection is told at once that there is none.
     pub(super) refusing: BTreeSet<(HostId, HostId)>,
     slow_us: BTreeMap<(HostId, HostId), u64>,
+    /// Links by which one in so many packets is lost, and its connection breaks; faults may overlap.
+    pub(super) breaking: BTreeMap<(HostId, HostId), Vec<u32>>,
+    /// When connections broke so.
+    pub(super) breaks: Vec<u64>,
     next: u64,
-    chance: StdRng,
+    pub(super) chance: StdRng,
     trace: Arc<Trace>,
     /// Hosts that have something to do since the last delivery.
     pub(super) heard: BTreeSet<HostId>,
@@ -82,6 +86,8 @@ impl Network {
             blocked: BTreeMap::new(),
             refusing: BTreeSet::new(),
             slow_us: BTreeMap::new(),
+            breaking: BTreeMap::new(),
+            breaks: Vec::new(),
             next: 0,
             chance,
             trace,
@@ -209,6 +215,12 @@ impl State {
                 what => self.held.push(Packet { from, to, what }),
             }
             return;
+        }
+        if let What::Data(pipe, _) = what
+            && self.is_lost(from, to)
+        {
+            self.trace.packet(self.now_us, "lost", &self.names[from], &self.names[to], &[]);
+            return self.reset(pipe);
         }
         let (kind, bytes) = match &what {
             What::Open(..) => ("open", &[][..]),

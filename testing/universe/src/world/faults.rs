@@ -58,6 +58,7 @@ impl World<'_> {
             }
             What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
             What::Cut { a, b } => self.network.cut(*a, *b),
+            What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, true),
             What::SlowLink { a, b, by_ms } => {
                 self.wrong.slow(&self.network, *a, *b, (by_ms * 1000) as i64);
                 self.wrong.slow(&self.network, *b, *a, (by_ms * 1000) as i64);
@@ -102,6 +103,7 @@ impl World<'_> {
                 }
             }
             What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
+            What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, false),
             What::SlowLink { a, b, by_ms } => {
                 self.wrong.slow(&self.network, *a, *b, -((by_ms * 1000) as i64));
                 self.wrong.slow(&self.network, *b, *a, -((by_ms * 1000) as i64));

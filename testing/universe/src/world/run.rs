@@ -61,6 +61,8 @@ pub(crate) struct Outcome {
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
+    /// Connections that broke with a packet that was lost.
+    pub(crate) broken: u64,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
     /// Points of the code at which something rare may happen, how often they were passed, and how often it did.
@@ -114,7 +116,9 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     for call in &calls {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
-    let losses = world.losses.clone();
+    let breaks = world.network.breaks();
+    let mut losses = world.losses.clone();
+    losses.cuts.extend(&breaks);
     // On a thread whose time is the machine's, since the search for an order is given up by it.
     let records = std::mem::take(&mut *world.course.records.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
@@ -138,6 +142,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         queries: world.course.queries.counts(),
         refused: world.course.refused(),
         faults,
+        broken: breaks.len() as u64,
         disks: disks::happened(),
         points: world.network.points(),
         errors: errors(&calls),

@@ -22,6 +22,8 @@ pub(crate) enum What {
     OneWay { from: HostId, to: HostId },
     /// Connections between two hosts break, new ones can be made.
     Cut { a: HostId, b: HostId },
+    /// One in so many packets between two hosts is lost, and its connection breaks: also in the midst of an answer, or behind what it is of.
+    Breaks { a: HostId, b: HostId, one_in: u32 },
     /// Everything between two hosts takes longer.
     SlowLink { a: HostId, b: HostId, by_ms: u64 },
     /// The store takes longer to answer.
@@ -71,6 +73,7 @@ impl What {
             Self::Split { .. } => "split",
             Self::OneWay { .. } => "one_way",
             Self::Cut { .. } => "cut",
+            Self::Breaks { .. } => "breaks",
             Self::SlowLink { .. } => "slow_link",
             Self::SlowStore { .. } => "slow_store",
             Self::StoreRefuses { .. } => "store_refuses",
@@ -108,6 +111,7 @@ impl What {
                 | Self::Partition { .. }
                 | Self::Split { .. }
                 | Self::OneWay { .. }
+                | Self::Breaks { .. }
                 | Self::SlowLink { .. }
                 | Self::DiskRots { .. }
                 | Self::DiskFails { reads: true, .. }

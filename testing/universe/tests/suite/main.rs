@@ -117,4 +117,5 @@ fn nothing_is_wrong_in_two_hundred_worlds() {
     for what in ["answered", "again", "copies"] {
         assert!(came(what) > 0, "{what}");
     }
+    assert!(with_all.iter().any(|world| world["broken"].as_u64().unwrap() > 0), "packets are lost, and connections break");
 }
