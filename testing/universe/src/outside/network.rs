@@ -362,17 +362,6 @@ impl State {
     }
 }
 
-impl Network {
-    /// A blocked link turns new connections away at once, as a firewall may, or no longer.
-    pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
-        let mut state = self.state().lock();
-        match refuses {
-            true => state.refusing.insert((from, to)),
-            false => state.refusing.remove(&(from, to)),
-        };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;

@@ -25,6 +25,15 @@ impl Network {
         change(&mut self.state().lock().processes.without_descriptors, host, is_without);
     }
 
+    /// A blocked link turns new connections away at once, as a firewall may, or no longer.
+    pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
+        let mut state = self.state().lock();
+        match refuses {
+            true => state.refusing.insert((from, to)),
+            false => state.refusing.remove(&(from, to)),
+        };
+    }
+
     /// One in so many packets between two hosts is lost, in either direction, and its connection breaks with it; or that is over.
     pub(crate) fn set_breaking(&self, a: HostId, b: HostId, one_in: u32, is_breaking: bool) {
         let mut state = self.state().lock();

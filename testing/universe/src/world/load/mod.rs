@@ -1,5 +1,6 @@
 //! What the clients of a world do.
 
+mod epochs;
 mod followed;
 mod outlaws;
 mod queries;
@@ -106,6 +107,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     tasks.push(forebay_runtime::spawn(outlaws::reaches_far(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
     let trespassing = trespass::trespasses(client.clone(), Arc::clone(&course), number, draw(&mut chance));
     tasks.push(forebay_runtime::spawn(trespassing));
+    tasks.push(forebay_runtime::spawn(epochs::watches(client.clone(), Arc::clone(&course), number)));
     tasks.push(forebay_runtime::spawn(outlaws::forges(Arc::clone(&course), number, draw(&mut chance))));
     if number == 0 {
         tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
