@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::disks;
 use super::network::{Network, State};
-use super::packet::HostId;
+use super::packet::{HostId, bit};
 use super::points::Point;
 use super::processes::change;
 
@@ -105,7 +105,7 @@ impl State {
     /// Who reads on a host looks again.
     fn wake_readers(&mut self, host: HostId) {
         self.pipes.values_mut().filter(|pipe| pipe.to == host).for_each(|pipe| pipe.wake());
-        self.heard.insert(host);
+        self.heard |= bit(host);
     }
 }
 

@@ -23,7 +23,7 @@ use super::wrong::{Wrong, without_room};
 use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
-use crate::outside::packet::HostId;
+use crate::outside::packet::{HostId, bit};
 use crate::outside::points::Point;
 use crate::outside::system;
 use crate::trace::Trace;
@@ -84,8 +84,8 @@ pub(super) struct World<'a> {
     pub(super) wrong: Wrong,
     /// When a worker may have been lost, and when connections broke.
     pub(super) losses: Losses,
-    /// Hosts at which something has arrived that they have not looked at.
-    heard: Vec<bool>,
+    /// Hosts at which something has arrived that they have not looked at, a bit each.
+    heard: u64,
     pub(super) metadata: Memory,
     pub(super) folder: Folder,
     _objects: TempDir,
@@ -170,7 +170,7 @@ impl<'a> World<'a> {
         Self {
             plan,
             now_us: 0,
-            heard: vec![false; hosts.len()],
+            heard: 0,
             hosts,
             network,
             server,
@@ -240,31 +240,27 @@ impl<'a> World<'a> {
     /// Hosts that have heard something are run for a while, then what is due arrives. Others follow when they hear something, or have
     /// not been run for long: what they do meanwhile is as if their packets took longer.
     fn turn(&mut self, until_us: u64) {
-        let quiet = self.heard.iter().all(|heard| !heard);
         let ends_us = |host: HostId| {
             let behind_us = self.hosts[host].behind(self.now_us)?;
             Some(self.now_us + self.behind_at_most_us(host).saturating_sub(behind_us))
         };
-        let next_us = match quiet {
+        let next_us = match self.heard == 0 {
             true => (0..self.hosts.len()).filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
             false => self.now_us,
         };
         let next_us = next_us.max(self.now_us + TURN_US).min(until_us);
         let is_late = |world: &Self, host: HostId| world.hosts[host].behind(next_us) >= Some(world.behind_at_most_us(host));
-        self.run_hosts(next_us, |world, host| world.heard[host] || is_late(world, host));
-        self.heard.fill(false);
+        self.run_hosts(next_us, |world, host| world.heard & bit(host) != 0 || is_late(world, host));
         self.now_us = next_us;
         // Who hears something has come to now before.
         loop {
             let hearing = self.network.hearing(next_us);
-            if !self.run_hosts(next_us, |_, host| hearing & (1_u64 << host) != 0) {
+            if !self.run_hosts(next_us, |_, host| hearing & bit(host) != 0) {
                 break;
             }
         }
         set_clock(self.now_us, 0);
-        for host in self.network.deliver(self.now_us) {
-            self.heard[host] = true;
-        }
+        self.heard = self.network.deliver(self.now_us);
     }
 
     /// How far a host may be behind that hears nothing.

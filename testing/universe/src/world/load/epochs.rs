@@ -33,8 +33,6 @@ fn says(view: &ClusterView) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use forebay_protocol::WorkerInfo;
     use forebay_types::{HostId, WorkerId};
 
