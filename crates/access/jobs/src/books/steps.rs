@@ -348,11 +348,11 @@ mod tests {
                 asked += 1;
                 ready(Ok::<usize, Infallible>(asked))
             };
-            let Ok(answer) = held(&news, is_held, look, ask, |answer| *answer < has_at).await;
+            let Ok(answer) = held(&news, is_held, look, ask, |answer: &usize| *answer < has_at).await;
             assert_eq!(answer, expected, "held: {is_held}");
         }
         let began = forebay_runtime::now();
-        let Ok(()) = held(&news, true, look, || ready(Ok::<(), Infallible>(())), |()| true).await;
+        let Ok(()) = held(&news, true, look, || ready(Ok::<(), Infallible>(())), |_: &()| true).await;
         assert!(began.elapsed() >= HELD, "there may be something until then");
     }
 }
