@@ -19,6 +19,8 @@ const OF_BREAKS: u64 = 0x6272_6561;
 /// One in so many packets breaks one.
 const BREAKS_ONE_IN: [u32; 3] = [5, 20, 100];
 const BREAKS_FOR_MS_MAX: u64 = 8_000;
+/// The same of workers that open no file.
+const OF_FILES: u64 = 0x6669_6c65;
 /// Longer than an executor is silent before it is lost.
 const FOR_MS_MAX: u64 = 16_000;
 const SCHEDULERS: usize = 2;
@@ -45,6 +47,14 @@ impl Plan {
             let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..BREAKS_FOR_MS_MAX));
             let what = self.draw_of_breaks(&mut chance);
             self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+        }
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_FILES);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..BREAKS_FOR_MS_MAX));
+            let what = What::NoFiles { host: self.worker(chance.random_range(0..self.workers)) };
+            if chance.random() {
+                self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
         }
         self.faults.sort_by_key(|fault| fault.at_ms);
         self
@@ -146,6 +156,14 @@ mod tests {
             assert!((0..one.names().len()).all(|host| one.part(host).is_none()), "there are none without them");
             assert!(one.faults.iter().all(|fault| two.faults.contains(fault)));
             let theirs = two.faults.iter().filter(|fault| !one.faults.contains(fault));
+            let (of_workers, theirs): (Vec<&Fault>, Vec<&Fault>) =
+                theirs.partition(|fault| matches!(fault.what, What::NoFiles { .. }));
+            let theirs = theirs.into_iter();
+            let is_of_worker = |fault: &&Fault| match fault.what {
+                What::NoFiles { host } => (two.worker(0)..two.client(0)).contains(&host),
+                _ => false,
+            };
+            assert!((1..60).contains(&of_workers.len()) && of_workers.iter().all(is_of_worker), "{of_workers:?}");
             let kinds: std::collections::BTreeSet<&str> = theirs.clone().map(|fault| fault.what.kind()).collect();
             assert!(kinds.is_superset(&["crash", "stop", "partition", "cut", "reads_nothing", "breaks"].into()), "{kinds:?}");
             let is_between = |what: &What| matches!(what, What::Cut { .. } | What::Breaks { .. });

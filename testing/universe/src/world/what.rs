@@ -40,6 +40,8 @@ pub(crate) enum What {
     DiskFails { host: HostId, reads: bool, one_in: u32 },
     /// A worker's disk has no room for what is written.
     DiskFull { host: HostId },
+    /// A worker's process gets no descriptors for more files of its disk.
+    NoFiles { host: HostId },
     /// Work on a worker's disk takes longer.
     DiskSlow { host: HostId, by_ms: u64 },
     /// The time of the day of a host jumps.
@@ -83,6 +85,7 @@ impl What {
             Self::DiskFails { reads: true, .. } => "disk_fails_reads",
             Self::DiskFails { reads: false, .. } => "disk_fails_writes",
             Self::DiskFull { .. } => "disk_full",
+            Self::NoFiles { .. } => "no_files",
             Self::DiskSlow { .. } => "disk_slow",
             Self::ClockJumps { .. } => "clock_jumps",
             Self::ClockDrifts { .. } => "clock_drifts",
@@ -115,6 +118,7 @@ impl What {
                 | Self::SlowLink { .. }
                 | Self::DiskRots { .. }
                 | Self::DiskFails { reads: true, .. }
+                | Self::NoFiles { .. }
                 | Self::ReadsNothing { .. }
                 | Self::NoDescriptors { .. }
         )
