@@ -2,7 +2,8 @@
 //!
 //! `objects`: every answer is bytes of one version, none older than the mount's rule lets it be, and no acknowledged write is
 //! lost. `nodes`: temporary nodes are linearizable, or say that they are lost where a worker was. `records`: records of shards are
-//! linearizable by key, and searches see them so. `epochs`: one coordinator an epoch. `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
+//! linearizable by key, and searches see them so. `epochs`: one coordinator an epoch.
+//! `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
 
 mod epochs;
 mod linear;

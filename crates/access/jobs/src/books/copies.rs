@@ -44,7 +44,7 @@ impl Books {
     }
 
     /// Finds out which tasks are late.
-    pub fn look_for_late(&mut self) {
+    pub(crate) fn look_for_late(&mut self) {
         let Some(rules) = self.copies.rules else { return };
         let running =
             || self.jobs.iter().flat_map(|(id, job)| job.running.iter().map(move |(key, running)| (id, job, key, running)));
@@ -194,7 +194,7 @@ impl Books {
     }
 
     /// Runs that are to be ended, each once.
-    pub fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
+    pub(crate) fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
         mem::take(&mut self.copies.unwanted)
     }
 }

@@ -54,7 +54,7 @@ impl Books {
     }
 
     /// Forgets executors that were silent for so long, and gives their ids.
-    pub fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
+    pub(crate) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
         for (id, entry) in &gone {
             tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");

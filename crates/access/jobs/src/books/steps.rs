@@ -21,6 +21,8 @@ use crate::word::{Heard, TaskName, Word};
 
 /// So long a question of an executor that has nothing to do is held, unless there is a task for it.
 const HELD: Duration = Duration::from_millis(500);
+/// An executor that was silent for so long is lost. A busy one asks every five seconds.
+const SILENT: Duration = Duration::from_secs(12);
 
 /// An executor's question.
 #[derive(Clone, Copy)]
@@ -200,6 +202,20 @@ impl Books {
     pub fn begins_copy(&mut self, name: &TaskName, executor: &str) -> bool {
         let begins = self.decide("a copy that begins", Sender::Job(&name.job), |books| books.copy_begins(name, executor));
         begins == Some(true)
+    }
+
+    /// Finds out which tasks are late. Runs that nobody waits for, with their executors: of a task and its copy the one that was not done first, and
+    /// copies of tasks that are over otherwise.
+    pub fn unwanted(&mut self) -> Vec<(TaskName, String)> {
+        self.decide("late tasks", Sender::Nobody, Self::look_for_late);
+        self.take_unwanted()
+    }
+
+    /// Executors that were silent for too long, which are forgotten: each is lost.
+    pub fn misses(&mut self) -> Vec<String> {
+        let missed = self.decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
+        debug_assert!(missed.iter().all(|id| !self.executors.contains_key(id)), "who is missed is known no more");
+        missed
     }
 
     /// What a job loses with an executor, and who runs its tasks by now. What that one ran twice goes on elsewhere.

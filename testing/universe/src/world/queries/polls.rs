@@ -134,7 +134,7 @@ mod tests {
         let name = graph.give("e");
         let mut jobs = Jobs::default();
         jobs.graphs.insert("j".to_owned(), graph);
-        let ask = |jobs: &mut Jobs, executor: &str, times| (0..times).find_map(|_| jobs.waits_for(executor, true));
+        let ask = |jobs: &mut Jobs, executor: &str, times: u32| (0..times).find_map(|_| jobs.waits_for(executor, true));
         assert_eq!(ask(&mut jobs, "e", IDLE_MAX - 1), None);
         assert_eq!(jobs.waits_for("e", false), None, "it has something to do");
         assert_eq!((ask(&mut jobs, "e", IDLE_MAX - 1), ask(&mut jobs, "f", IDLE_MAX)), (None, None));

@@ -21,8 +21,6 @@ use crate::world::hosts;
 
 /// How often jobs and executors are looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
-/// An executor that was silent for so long is lost.
-const SILENT: Duration = Duration::from_secs(12);
 /// It says what it has at hand once in so many looks.
 const SAID_EVERY: u32 = 10;
 
@@ -117,8 +115,7 @@ impl Serving {
     async fn watches(self: &Arc<Self>, own: &str) {
         for look in 0_u32.. {
             sleep(LOOK).await;
-            let silence = |books: &mut Books| books.forget_silent(SILENT);
-            let silent = self.books.lock().decide("silence", Sender::Nobody, silence).unwrap_or_default();
+            let silent = self.books.lock().misses();
             silent.iter().for_each(|executor| self.executor_lost(executor));
             self.carrier.let_go();
             self.look();
@@ -209,8 +206,7 @@ impl Serving {
     /// Ends runs that nobody waits for, and finds tasks that are late.
     fn end_unwanted(&self) {
         let (mut jobs, mut books) = (self.jobs.lock(), self.books.lock());
-        books.decide("late tasks", Sender::Nobody, Books::look_for_late);
-        for (name, executor) in books.take_unwanted() {
+        for (name, executor) in books.unwanted() {
             if books.executors.contains_key(&executor) {
                 jobs.ends.entry(executor).or_default().push(name);
             }
