@@ -138,7 +138,15 @@ impl Books {
     }
 
     /// A stage can run from now on; `inputs` when what it reads is known already.
-    pub(crate) fn stage_begins(&mut self, job_id: &str, stage: usize, attempt: usize, cut: Cut, kind: String, inputs: Option<Inputs>) {
+    pub(crate) fn stage_begins(
+        &mut self,
+        job_id: &str,
+        stage: usize,
+        attempt: usize,
+        cut: Cut,
+        kind: String,
+        inputs: Option<Inputs>,
+    ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let (offered, counted, pace, cut) = match job.stages.remove(&stage) {
             // Tasks are offered by the earlier cut, until it is found out what they read.

@@ -246,7 +246,7 @@ impl Books {
                 self.has_rows(job, rows);
                 let lacks = self.attempts.lacks_results(job, stage, rows);
                 if lacks {
-                    tracing::error!(job, rows, "a job runs again: some of its results are forgotten");
+                    tracing::error!(%job, rows, "a job runs again: some of its results are forgotten");
                 }
                 lacks.then_some(RUN_AGAIN)
             }
