@@ -27,4 +27,9 @@ impl Views {
             Violation::new(Rule::OneEpoch, what)
         })
     }
+
+    /// Versions that anybody was shown.
+    pub fn count(&self) -> usize {
+        self.said.len()
+    }
 }

@@ -53,8 +53,8 @@ pub(super) struct State {
     slow_us: BTreeMap<(HostId, HostId), u64>,
     /// Links by which one in so many packets is lost, and its connection breaks; faults may overlap.
     pub(super) breaking: BTreeMap<(HostId, HostId), Vec<u32>>,
-    /// When connections broke so.
-    pub(super) breaks: Vec<u64>,
+    /// When connections broke so, and between whom.
+    pub(super) breaks: Vec<(u64, HostId, HostId)>,
     next: u64,
     pub(super) chance: StdRng,
     trace: Arc<Trace>,

@@ -48,8 +48,8 @@ impl Network {
         }
     }
 
-    /// When connections broke by that.
-    pub(crate) fn breaks(&self) -> Vec<u64> {
+    /// When connections broke by that, and from whom to whom the packets were.
+    pub(crate) fn breaks(&self) -> Vec<(u64, HostId, HostId)> {
         self.state().lock().breaks.clone()
     }
 
@@ -97,7 +97,7 @@ impl State {
         let Some(one_in) = self.breaking.get(&(from, to)).and_then(|all| all.iter().min().copied()) else { return false };
         let is_lost = self.chance.random_ratio(1, one_in);
         if is_lost {
-            self.breaks.push(self.now_us);
+            self.breaks.push((self.now_us, from, to));
         }
         is_lost
     }
@@ -187,7 +187,7 @@ mod tests {
         network.set_breaking(0, 1, 1_000_000, true);
         assert!(write(&network, writes, b"first"));
         network.deliver(2_000_000);
-        assert_eq!((read(&network, writes), network.breaks()), (None, vec![2_000_000]));
+        assert_eq!((read(&network, writes), network.breaks()), (None, vec![(2_000_000, 0, 1)]));
         assert!(!write(&network, writes, b"more"), "who wrote hears of it too");
         network.set_breaking(1, 0, 1, false);
         let (_, writes, _hears) = network.state().lock().connect("other:7411").unwrap();

@@ -94,6 +94,11 @@ impl Course {
         self.wrong.lock().extend(self.views.lock().note(who, of, says));
     }
 
+    /// Versions that clients were shown.
+    pub(super) fn views(&self) -> u64 {
+        self.views.lock().count() as u64
+    }
+
     /// What must not have happened, beside what the history says.
     pub(super) fn take_wrong(&self) -> Vec<Violation> {
         std::mem::take(&mut self.wrong.lock())

@@ -63,6 +63,8 @@ pub(crate) struct Outcome {
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// Connections that broke with a packet that was lost.
     pub(crate) broken: u64,
+    /// Versions of the cluster's view that clients were shown.
+    pub(crate) views: u64,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
     /// Points of the code at which something rare may happen, how often they were passed, and how often it did.
@@ -118,7 +120,9 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     }
     let breaks = world.network.breaks();
     let mut losses = world.losses.clone();
-    losses.cuts.extend(&breaks);
+    // Nothing that a client asks workers for goes by those of schedulers and executors.
+    let of_others = breaks.iter().filter(|(_, from, to)| plan.part(*from).is_none() || plan.part(*to).is_none());
+    losses.cuts.extend(of_others.map(|(at_us, ..)| *at_us));
     // On a thread whose time is the machine's, since the search for an order is given up by it.
     let records = std::mem::take(&mut *world.course.records.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
@@ -143,6 +147,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         refused: world.course.refused(),
         faults,
         broken: breaks.len() as u64,
+        views: world.course.views(),
         disks: disks::happened(),
         points: world.network.points(),
         errors: errors(&calls),

@@ -1,26 +1,28 @@
 //! What clients are shown of the cluster: what one coordinator says in its epoch.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use forebay_client::Client;
 use forebay_protocol::ClusterView;
-use forebay_runtime::time::sleep;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::world::course::Course;
 
-const LOOK: Duration = Duration::from_millis(250);
+/// A client, by its name, and what it was shown last: epoch and version.
+pub(super) struct Looks {
+    who: String,
+    last: Option<(u64, u64)>,
+}
 
-/// Looks at the client's view until the load ends.
-pub(super) async fn watches(client: Client, course: Arc<Course>, number: usize) {
-    let (who, mut last) = (format!("client {number}"), None);
-    while course.calls.goes_on() {
-        sleep(LOOK).await;
+impl Looks {
+    pub(super) fn of(number: usize) -> Self {
+        Self { who: format!("client {number}"), last: None }
+    }
+
+    /// Looks at the client's view, on the way of what the client does: a task for it would have seeds say other worlds.
+    pub(super) fn look(&mut self, client: &Client, course: &Course) {
         let view = client.view();
         let of = (view.epoch, view.version);
-        if last.replace(of) != Some(of) {
-            course.shown(&who, of, says(&view));
+        if self.last.replace(of) != Some(of) {
+            course.shown(&self.who, of, says(&view));
         }
     }
 }
@@ -33,6 +35,8 @@ fn says(view: &ClusterView) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use forebay_protocol::WorkerInfo;
     use forebay_types::{HostId, WorkerId};
 

@@ -95,7 +95,8 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(writes_past(past.clone(), Arc::clone(&course), key, draw(&mut chance))));
     }
     for _ in 0..READERS {
-        tasks.push(forebay_runtime::spawn(reads(client.clone(), past.clone(), Arc::clone(&course), draw(&mut chance))));
+        let (client, past, course) = (client.clone(), past.clone(), Arc::clone(&course));
+        tasks.push(forebay_runtime::spawn(reads(client, past, course, number, draw(&mut chance))));
     }
     for (place, group) in course.groups.iter().enumerate() {
         let number = (place * course.crowd.clients + number) as u32;
@@ -107,7 +108,6 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     tasks.push(forebay_runtime::spawn(outlaws::reaches_far(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
     let trespassing = trespass::trespasses(client.clone(), Arc::clone(&course), number, draw(&mut chance));
     tasks.push(forebay_runtime::spawn(trespassing));
-    tasks.push(forebay_runtime::spawn(epochs::watches(client.clone(), Arc::clone(&course), number)));
     tasks.push(forebay_runtime::spawn(outlaws::forges(Arc::clone(&course), number, draw(&mut chance))));
     if number == 0 {
         tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
@@ -232,8 +232,10 @@ async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool 
     is_written
 }
 
-async fn reads(client: Client, past: Past, course: Arc<Course>, mut chance: StdRng) {
+async fn reads(client: Client, past: Past, course: Arc<Course>, number: usize, mut chance: StdRng) {
+    let mut looks = epochs::Looks::of(number);
     while course.calls.goes_on() {
+        looks.look(&client, &course);
         let (key, start) = (chance.random_range(ALL), chance.random_range(0..START_MAX));
         if chance.random_ratio(1, PAST_ONE_IN) {
             read_store(&past, &course.calls, key).await;
