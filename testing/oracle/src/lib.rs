@@ -10,4 +10,6 @@ pub mod history;
 mod judge;
 pub mod load;
 
-pub use judge::{Losses, Promise, RecordCall, RecordOp, Recovery, Rule, Violation, errors, is_certain, judge, records, recovery};
+pub use judge::{
+    Losses, Promise, RecordCall, RecordOp, Recovery, Rule, Views, Violation, errors, is_certain, judge, records, recovery,
+};

@@ -92,7 +92,7 @@ impl Attempts {
     }
 
     /// An executor is lost, with what it has in files; with what it has in nodes as well where these do not stay.
-    pub fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
+    pub(crate) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
         let Some(told) = self.running.get_mut(job) else { return Missed::Running };
         let done = told.done_by.iter().filter(|((by, _), _)| by == executor);
         let is_passed_on = done.clone().any(|((_, stage), _)| !passing_on.contains(&(*stage as usize)));
@@ -139,7 +139,7 @@ impl Attempts {
 
     /// Whether so many rows of a job's last stage are fewer than its tasks told: an answer of them would lack some without a word. Where
     /// nothing is there of which the stage could be told, it is the last one that any was heard of.
-    pub fn lacks_results(&self, job: &str, stage: Option<u32>, rows: u64) -> bool {
+    pub(crate) fn lacks_results(&self, job: &str, stage: Option<u32>, rows: u64) -> bool {
         let over = || self.over.iter().rev().find(|(id, _)| id == job).map(|(_, rows)| rows);
         let Some(told) = self.running.get(job).map(|told| &told.rows).or_else(over) else { return false };
         stage.or(told.keys().max().copied()).and_then(|stage| told.get(&stage)).is_some_and(|told| rows < *told)

@@ -29,11 +29,13 @@ pub enum Defect {
     PinsFreed,
     /// A write that the S3 gateway has passed on is acknowledged, and no worker hears of it.
     UntoldByGateway,
+    /// What an executor says of a task and is lost on its way nobody misses.
+    LostStatus,
 }
 
 impl Defect {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("stale-after-stop", Self::StaleAfterStop),
         ("lease-lapsed", Self::LeaseLapsed),
         ("ack-before-told", Self::AckBeforeTold),
@@ -45,6 +47,7 @@ impl Defect {
         ("circle-in-rename", Self::CircleInRename),
         ("pins-freed", Self::PinsFreed),
         ("untold-by-gateway", Self::UntoldByGateway),
+        ("lost-status", Self::LostStatus),
     ];
 }
 

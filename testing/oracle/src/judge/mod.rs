@@ -2,8 +2,10 @@
 //!
 //! `objects`: every answer is bytes of one version, none older than the mount's rule lets it be, and no acknowledged write is
 //! lost. `nodes`: temporary nodes are linearizable, or say that they are lost where a worker was. `records`: records of shards are
-//! linearizable by key, and searches see them so. `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
+//! linearizable by key, and searches see them so. `epochs`: one coordinator an epoch.
+//! `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
 
+mod epochs;
 mod linear;
 mod nodes;
 mod objects;
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use crate::history::Call;
 
+pub use epochs::Views;
 pub use nodes::Losses;
 pub use records::{RecordCall, RecordOp, is_certain, records};
 pub use recovery::Recovery;
@@ -62,6 +65,8 @@ pub enum Rule {
     NothingLeft,
     /// Processes stay up, and end when they are told to.
     StaysUp,
+    /// In each epoch one coordinator writes, and nobody goes back to an earlier one.
+    OneEpoch,
     /// All has to be decided, and some of it was not in the time for that.
     Decided,
 }

@@ -36,6 +36,8 @@ struct Answer<'a> {
 struct Object<'a> {
     writes: Vec<Written>,
     answers: Vec<Answer<'a>>,
+    /// When the store itself was seen to have a version: begins and ends of these calls. Looked up for each answer and each write before it.
+    stored: BTreeMap<u32, Vec<(u64, u64)>>,
     etags: HashMap<&'a str, u32>,
 }
 
@@ -70,10 +72,10 @@ fn objects(calls: &[Call]) -> BTreeMap<u32, Object<'_>> {
                 objects.entry(*key).or_default().writes.extend(Written::of(call, *version, true));
             }
             What::Read { key, start, seen: Some((seen, etag)) } => {
-                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen: Some(seen), etag });
+                objects.entry(*key).or_default().answers(Answer { call, start: *start, seen: Some(seen), etag });
             }
             What::Read { key, start, .. } if call.error.as_ref().is_some_and(|failure| failure.kind == "not found") => {
-                objects.entry(*key).or_default().answers.push(Answer { call, start: *start, seen: None, etag: "" });
+                objects.entry(*key).or_default().answers(Answer { call, start: *start, seen: None, etag: "" });
             }
             _ => {}
         }
@@ -92,6 +94,16 @@ impl Written {
     /// What a reader sees since then.
     fn seen(&self) -> u32 {
         if self.is_delete { ABSENT } else { self.version }
+    }
+}
+
+impl<'a> Object<'a> {
+    fn answers(&mut self, answer: Answer<'a>) {
+        let Call { begin_us, end_us, door, .. } = answer.call;
+        if let Some(version) = answer.version().filter(|_| *door == Door::Store) {
+            self.stored.entry(version).or_default().push((*begin_us, *end_us));
+        }
+        self.answers.push(answer);
     }
 }
 
@@ -147,11 +159,8 @@ impl Object<'_> {
     /// Whether the store itself was seen to have another version in the place of one, before some time: of two that were written at a time
     /// nobody else can tell.
     fn is_over(&self, newer: &Written, older: &Written, before_us: u64) -> bool {
-        newer.seen() != older.seen()
-            && self.answers.iter().any(|answer| {
-                let Call { begin_us, end_us, door, .. } = answer.call;
-                *door == Door::Store && *begin_us > older.end_us && *end_us <= before_us && answer.version() == Some(newer.seen())
-            })
+        let mut seen = self.stored.get(&newer.seen()).into_iter().flatten();
+        newer.seen() != older.seen() && seen.any(|(begin_us, end_us)| *begin_us > older.end_us && *end_us <= before_us)
     }
 
     /// What single answers do not show: two readers that see two writes in two orders.

@@ -1,6 +1,7 @@
 //! What the oracle finds, in histories that were made for it.
 
 mod contents;
+mod epochs;
 mod nodes;
 mod objects;
 mod records;

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +35,7 @@ thread_local! {
 pub(crate) struct Disks {
     /// Where all files of hosts are.
     device: u64,
+    folder: PathBuf,
     turn: HostId,
     /// The process whose turn it is is being ended: nothing that it still does reaches its disk.
     ending: bool,
@@ -51,6 +53,7 @@ struct Disk {
     fails_reads: Vec<u32>,
     fails_writes: Vec<u32>,
     full: u32,
+    without_files: u32,
     late_ms: u64,
     /// What was written and is not synchronised, the oldest first. None where nobody asks for it.
     unsynced: Option<VecDeque<Written>>,
@@ -72,6 +75,8 @@ pub(crate) enum Trouble {
     FailsWrites { one_in: u32 },
     /// There is no room for what is written.
     Full,
+    /// Its process gets no descriptors for more files of it.
+    NoFiles,
     /// Work on it takes so much longer.
     Late { by_ms: u64 },
 }
@@ -93,7 +98,8 @@ impl Disks {
         let mut disks: Vec<Disk> = (0..hosts).map(|_| Disk::default()).collect();
         lose_power.iter().for_each(|host| disks[*host].unsynced = Some(VecDeque::new()));
         let chance = StdRng::seed_from_u64(seed);
-        Self { device, turn: NOBODY, ending: false, ended: None, disks, chance, happened: BTreeMap::new() }
+        let folder = folder.to_owned();
+        Self { device, folder, turn: NOBODY, ending: false, ended: None, disks, chance, happened: BTreeMap::new() }
     }
 
     fn is_ending(&self) -> bool {
@@ -107,6 +113,15 @@ impl Disks {
     /// A file of a host, where it is one.
     fn file(&self, descriptor: c_int) -> Option<OpenFile> {
         regular_file(descriptor).filter(|file| file.device == self.device)
+    }
+
+    fn before_open(&mut self, path: &[u8]) -> Option<c_int> {
+        let is_without = self.disks.get(self.turn)?.without_files > 0;
+        if !is_without || !path.starts_with(self.folder.as_os_str().as_bytes()) {
+            return None;
+        }
+        self.count("open_failed");
+        Some(libc::EMFILE)
     }
 
     fn before_read(&mut self, descriptor: c_int) -> Option<c_int> {
@@ -192,6 +207,10 @@ fn with<T>(work: impl FnOnce(&mut Disks) -> T) -> Option<T> {
     done.ok().flatten()
 }
 
+pub(super) fn before_open(path: &[u8]) -> Option<c_int> {
+    with(|disks| disks.before_open(path)).flatten()
+}
+
 pub(super) fn before_read(descriptor: c_int) -> Option<c_int> {
     with(|disks| disks.before_read(descriptor)).flatten()
 }
@@ -237,6 +256,7 @@ pub(crate) fn begin(host: HostId, trouble: Trouble) {
             Trouble::FailsReads { one_in } => disk.fails_reads.push(one_in),
             Trouble::FailsWrites { one_in } => disk.fails_writes.push(one_in),
             Trouble::Full => disk.full += 1,
+            Trouble::NoFiles => disk.without_files += 1,
             Trouble::Late { by_ms } => disk.late_ms += by_ms,
         }
     });
@@ -254,6 +274,7 @@ pub(crate) fn end(host: HostId, trouble: Trouble) {
             Trouble::FailsReads { one_in } => less(&mut disk.fails_reads, one_in),
             Trouble::FailsWrites { one_in } => less(&mut disk.fails_writes, one_in),
             Trouble::Full => disk.full -= 1,
+            Trouble::NoFiles => disk.without_files -= 1,
             Trouble::Late { by_ms } => disk.late_ms -= by_ms,
         }
     });

@@ -7,7 +7,7 @@ use bytes::Buf;
 use tokio::io::ReadBuf;
 
 use super::network::{State, WINDOW_BYTES};
-use super::packet::{Packet, PipeId, What};
+use super::packet::{Packet, PipeId, What, bit};
 
 impl State {
     pub(super) fn read(&mut self, id: PipeId, waker: &Waker, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -36,7 +36,7 @@ impl State {
             let from = pipe.from;
             if let Some(writer) = pipe.writer.take() {
                 writer.wake();
-                self.heard.insert(from);
+                self.heard |= bit(from);
             }
             match self.reads.last_mut() {
                 Some(last) if (last.0, last.1) == (now_us, from) => last.2 += read as u64,

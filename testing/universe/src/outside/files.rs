@@ -2,7 +2,9 @@
 //! the disk of the host whose turn it is; on all others, by the kernel.
 #![allow(unsafe_code, reason = "these functions are libc's, whose callers pass plain pointers")]
 
-use libc::{c_int, c_void, off64_t, size_t, ssize_t};
+use std::ffi::CStr;
+
+use libc::{c_char, c_int, c_void, mode_t, off64_t, size_t, ssize_t};
 
 use super::disks::{self, Writing};
 
@@ -11,6 +13,18 @@ fn fails(errno: c_int) -> c_int {
     // SAFETY: the thread's own errno.
     unsafe { *libc::__errno_location() = errno };
     -1
+}
+
+/// Of any arguments, as libc's own is: how they are passed is the same.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
+    // SAFETY: the caller gives a name that ends with a zero, as libc's own wants it.
+    let name = unsafe { CStr::from_ptr(path) };
+    match disks::before_open(name.to_bytes()) {
+        Some(errno) => fails(errno),
+        // SAFETY: the caller's arguments, as they are.
+        None => unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int },
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -117,6 +131,25 @@ mod tests {
             file.read_exact_at(&mut bytes, 0).unwrap();
             assert_eq!(bytes, [9; PAGE]);
             assert!(["read_failed", "write_failed", "sync_failed", "disk_full"].iter().all(|what| happened().contains_key(what)));
+        });
+    }
+
+    #[test]
+    fn who_has_no_descriptors_for_files_opens_none_of_its_own_and_keeps_those_it_has() {
+        with_disks(false, |folder| {
+            let path = folder.join("file");
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+            begin(1, Trouble::NoFiles);
+            assert_eq!(File::open(&path).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+            assert_eq!(std::fs::write(folder.join("other"), [1_u8]).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+            file.write_all_at(&[9; PAGE], 0).unwrap();
+            assert!(std::fs::read_to_string("/proc/self/stat").is_ok(), "what is not its disk's is opened");
+            turn(0);
+            assert!(File::open(&path).is_ok(), "another host has some");
+            turn(1);
+            end(1, Trouble::NoFiles);
+            assert_eq!(std::fs::read(&path).unwrap(), [9; PAGE]);
+            assert!(happened().contains_key("open_failed"));
         });
     }
 

@@ -15,7 +15,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use tokio::sync::oneshot;
 
-use super::packet::{HostId, Packet, Pipe, PipeId, What};
+use super::packet::{HostId, Packet, Pipe, PipeId, What, bit};
 use super::points::Points;
 use super::processes::Processes;
 use crate::trace::Trace;
@@ -51,11 +51,15 @@ pub(super) struct State {
     /// Links by which whoever wants a connection is told at once that there is none.
     pub(super) refusing: BTreeSet<(HostId, HostId)>,
     slow_us: BTreeMap<(HostId, HostId), u64>,
+    /// Links by which one in so many packets is lost, and its connection breaks; faults may overlap.
+    pub(super) breaking: BTreeMap<(HostId, HostId), Vec<u32>>,
+    /// When connections broke so, and between whom.
+    pub(super) breaks: Vec<(u64, HostId, HostId)>,
     next: u64,
-    chance: StdRng,
+    pub(super) chance: StdRng,
     trace: Arc<Trace>,
-    /// Hosts that have something to do since the last delivery.
-    pub(super) heard: BTreeSet<HostId>,
+    /// Hosts that have something to do since the last delivery, a bit each.
+    pub(super) heard: u64,
     /// Bytes that were read from a host: time, host, bytes.
     pub(super) reads: Vec<(u64, HostId, u64)>,
 }
@@ -82,10 +86,12 @@ impl Network {
             blocked: BTreeMap::new(),
             refusing: BTreeSet::new(),
             slow_us: BTreeMap::new(),
+            breaking: BTreeMap::new(),
+            breaks: Vec::new(),
             next: 0,
             chance,
             trace,
-            heard: BTreeSet::new(),
+            heard: 0,
             reads: Vec::new(),
         })))
     }
@@ -113,11 +119,11 @@ impl Network {
     /// The hosts at which something arrives until a time, a bit each.
     pub(crate) fn hearing(&self, until_us: u64) -> u64 {
         let state = self.0.lock();
-        state.under_way.range(..=(until_us, u64::MAX)).fold(0, |hosts, (_, packet)| hosts | (1_u64 << packet.to))
+        state.under_way.range(..=(until_us, u64::MAX)).fold(0, |hosts, (_, packet)| hosts | bit(packet.to))
     }
 
-    /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now.
-    pub(crate) fn deliver(&self, now_us: u64) -> BTreeSet<HostId> {
+    /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now, a bit each.
+    pub(crate) fn deliver(&self, now_us: u64) -> u64 {
         let mut state = self.0.lock();
         state.now_us = now_us;
         state.give_up();
@@ -194,7 +200,7 @@ impl State {
 
     fn arrive(&mut self, packet: Packet) {
         let Packet { from, to, what } = packet;
-        self.heard.insert(to);
+        self.heard |= bit(to);
         if self.blocked.contains_key(&(from, to)) {
             if let What::Open(_, there, _) = &what {
                 // Nobody will take it, so nobody there closes it either.
@@ -209,6 +215,12 @@ impl State {
                 what => self.held.push(Packet { from, to, what }),
             }
             return;
+        }
+        if let What::Data(pipe, _) = what
+            && self.is_lost(from, to)
+        {
+            self.trace.packet(self.now_us, "lost", &self.names[from], &self.names[to], &[]);
+            return self.reset(pipe);
         }
         let (kind, bytes) = match &what {
             What::Open(..) => ("open", &[][..]),
@@ -268,7 +280,7 @@ impl State {
         for id in [Some(id), back].into_iter().flatten() {
             if let Some(pipe) = self.pipes.get_mut(&id) {
                 pipe.is_reset = true;
-                self.heard.extend([pipe.from, pipe.to]);
+                self.heard |= bit(pipe.from) | bit(pipe.to);
                 pipe.arrived.clear();
                 pipe.wake();
             }
@@ -347,17 +359,6 @@ impl State {
             self.reset(reads);
             self.close(reads);
         }
-    }
-}
-
-impl Network {
-    /// A blocked link turns new connections away at once, as a firewall may, or no longer.
-    pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
-        let mut state = self.state().lock();
-        match refuses {
-            true => state.refusing.insert((from, to)),
-            false => state.refusing.remove(&(from, to)),
-        };
     }
 }
 

@@ -12,6 +12,11 @@ pub(crate) type HostId = usize;
 /// One direction of a connection.
 pub(crate) type PipeId = u64;
 
+/// A host in a set of some: there are few.
+pub(crate) fn bit(host: HostId) -> u64 {
+    1 << host
+}
+
 /// One direction of a connection.
 #[derive(Default)]
 pub(super) struct Pipe {

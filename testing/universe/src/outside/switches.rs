@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rand::Rng;
+
 use super::disks;
 use super::network::{Network, State};
-use super::packet::HostId;
+use super::packet::{HostId, bit};
 use super::points::Point;
 use super::processes::change;
 
@@ -21,6 +23,34 @@ impl Network {
     /// A process gets no descriptors for connections any more, or does again.
     pub(crate) fn set_without_descriptors(&self, host: HostId, is_without: bool) {
         change(&mut self.state().lock().processes.without_descriptors, host, is_without);
+    }
+
+    /// A blocked link turns new connections away at once, as a firewall may, or no longer.
+    pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
+        let mut state = self.state().lock();
+        match refuses {
+            true => state.refusing.insert((from, to)),
+            false => state.refusing.remove(&(from, to)),
+        };
+    }
+
+    /// One in so many packets between two hosts is lost, in either direction, and its connection breaks with it; or that is over.
+    pub(crate) fn set_breaking(&self, a: HostId, b: HostId, one_in: u32, is_breaking: bool) {
+        let mut state = self.state().lock();
+        for link in [(a, b), (b, a)] {
+            let all = state.breaking.entry(link).or_default();
+            if is_breaking {
+                all.push(one_in);
+            } else {
+                let place = all.iter().position(|each| *each == one_in).expect("what ends has begun");
+                all.remove(place);
+            }
+        }
+    }
+
+    /// When connections broke by that, and from whom to whom the packets were.
+    pub(crate) fn breaks(&self) -> Vec<(u64, HostId, HostId)> {
+        self.state().lock().breaks.clone()
     }
 
     /// A process ends behind so many packets more: nothing of what it still does has an effect. It is to be crashed as soon as that is seen.
@@ -62,10 +92,20 @@ impl State {
         self.crashing || self.turn_has_ended()
     }
 
+    /// Whether a packet is lost that arrives by a link.
+    pub(super) fn is_lost(&mut self, from: HostId, to: HostId) -> bool {
+        let Some(one_in) = self.breaking.get(&(from, to)).and_then(|all| all.iter().min().copied()) else { return false };
+        let is_lost = self.chance.random_ratio(1, one_in);
+        if is_lost {
+            self.breaks.push((self.now_us, from, to));
+        }
+        is_lost
+    }
+
     /// Who reads on a host looks again.
     fn wake_readers(&mut self, host: HostId) {
         self.pipes.values_mut().filter(|pipe| pipe.to == host).for_each(|pipe| pipe.wake());
-        self.heard.insert(host);
+        self.heard |= bit(host);
     }
 }
 
@@ -138,6 +178,23 @@ mod tests {
         assert!(matches!(accept(), Poll::Ready(Ok(_))), "who came waits for it");
         network.set_without_descriptors(1, true);
         assert!(accept().is_pending(), "nobody has come");
+    }
+
+    #[test]
+    fn a_packet_that_is_lost_has_its_connection_break_and_no_other_one() {
+        let (network, _, writes) = connected();
+        network.set_breaking(1, 0, 1, true);
+        network.set_breaking(0, 1, 1_000_000, true);
+        assert!(write(&network, writes, b"first"));
+        network.deliver(2_000_000);
+        assert_eq!((read(&network, writes), network.breaks()), (None, vec![(2_000_000, 0, 1)]));
+        assert!(!write(&network, writes, b"more"), "who wrote hears of it too");
+        network.set_breaking(1, 0, 1, false);
+        let (_, writes, _hears) = network.state().lock().connect("other:7411").unwrap();
+        network.deliver(3_000_000);
+        assert!(write(&network, writes, b"again"));
+        network.deliver(4_000_000);
+        assert_eq!((read(&network, writes), network.breaks().len()), (Some(5), 1), "one in a million is not this one");
     }
 
     #[test]

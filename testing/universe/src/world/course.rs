@@ -8,7 +8,7 @@ use std::time::Duration;
 use forebay_client::NodeType;
 use forebay_oracle::load::nodes::Group;
 use forebay_oracle::load::{Keys, Shared};
-use forebay_oracle::{RecordCall, Rule, Violation};
+use forebay_oracle::{RecordCall, Rule, Views, Violation};
 use parking_lot::Mutex;
 
 use super::gateway::Asked;
@@ -52,6 +52,8 @@ pub(super) struct Course {
     pub(super) records: Mutex<Vec<RecordCall>>,
     pub(super) keys: Mutex<Keys>,
     on_two_disks: AtomicU64,
+    /// What clients were shown of the cluster.
+    views: Mutex<Views>,
     pub(super) queries: Tally,
     /// Calls of who may not that were refused.
     refused: AtomicU64,
@@ -85,6 +87,16 @@ impl Course {
     /// Something must not have happened.
     pub(super) fn wrong(&self, rule: Rule, what: String) {
         self.wrong.lock().push(Violation::new(rule, what));
+    }
+
+    /// A client is shown a version of an epoch, which says this.
+    pub(super) fn shown(&self, who: &str, of: (u64, u64), says: u64) {
+        self.wrong.lock().extend(self.views.lock().note(who, of, says));
+    }
+
+    /// Versions that clients were shown.
+    pub(super) fn views(&self) -> u64 {
+        self.views.lock().count() as u64
     }
 
     /// What must not have happened, beside what the history says.

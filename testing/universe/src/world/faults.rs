@@ -58,6 +58,7 @@ impl World<'_> {
             }
             What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
             What::Cut { a, b } => self.network.cut(*a, *b),
+            What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, true),
             What::SlowLink { a, b, by_ms } => {
                 self.wrong.slow(&self.network, *a, *b, (by_ms * 1000) as i64);
                 self.wrong.slow(&self.network, *b, *a, (by_ms * 1000) as i64);
@@ -69,7 +70,9 @@ impl World<'_> {
                 self.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
             }
             What::DiskRots { host } => self.rot_disk(*host),
-            What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::begin),
+            What::DiskFails { .. } | What::DiskFull { .. } | What::NoFiles { .. } | What::DiskSlow { .. } => {
+                self.trouble(&fault.what, disks::begin)
+            }
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(*by_ms),
             What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(*by_ppm),
             What::ReadsNothing { host } => self.network.set_deaf(*host, true),
@@ -102,6 +105,7 @@ impl World<'_> {
                 }
             }
             What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
+            What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, false),
             What::SlowLink { a, b, by_ms } => {
                 self.wrong.slow(&self.network, *a, *b, -((by_ms * 1000) as i64));
                 self.wrong.slow(&self.network, *b, *a, -((by_ms * 1000) as i64));
@@ -112,7 +116,9 @@ impl World<'_> {
                 self.server.clear_faults()
             }
             What::Cut { .. } | What::DiskRots { .. } => {}
-            What::DiskFails { .. } | What::DiskFull { .. } | What::DiskSlow { .. } => self.trouble(&fault.what, disks::end),
+            What::DiskFails { .. } | What::DiskFull { .. } | What::NoFiles { .. } | What::DiskSlow { .. } => {
+                self.trouble(&fault.what, disks::end)
+            }
             What::ClockJumps { host, by_ms } => self.hosts[*host].jump(-by_ms),
             What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(-by_ppm),
             What::ReadsNothing { host } => self.network.set_deaf(*host, false),
@@ -127,6 +133,7 @@ impl World<'_> {
             What::DiskFails { host, reads: true, one_in } => change(host, Trouble::FailsReads { one_in }),
             What::DiskFails { host, reads: false, one_in } => change(host, Trouble::FailsWrites { one_in }),
             What::DiskFull { host } => change(host, Trouble::Full),
+            What::NoFiles { host } => change(host, Trouble::NoFiles),
             What::DiskSlow { host, by_ms } => change(host, Trouble::Late { by_ms }),
             _ => unreachable!("no trouble of a disk"),
         }

@@ -14,6 +14,13 @@ use crate::outside::packet::HostId;
 
 /// What of a seed their faults follow from: the others are the same without them.
 const OF_QUERIES: u64 = 0x7175_6572;
+/// The same of connections that break, those of all other hosts too.
+const OF_BREAKS: u64 = 0x6272_6561;
+/// One in so many packets breaks one.
+const BREAKS_ONE_IN: [u32; 3] = [5, 20, 100];
+const BREAKS_FOR_MS_MAX: u64 = 8_000;
+/// The same of workers that open no file.
+const OF_FILES: u64 = 0x6669_6c65;
 /// Longer than an executor is silent before it is lost.
 const FOR_MS_MAX: u64 = 16_000;
 const SCHEDULERS: usize = 2;
@@ -34,6 +41,20 @@ impl Plan {
             let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..FOR_MS_MAX));
             let what = self.draw_of_queries(&mut chance);
             self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+        }
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_BREAKS);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..BREAKS_FOR_MS_MAX));
+            let what = self.draw_of_breaks(&mut chance);
+            self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+        }
+        let mut chance = StdRng::seed_from_u64(self.seed ^ OF_FILES);
+        for period in 0..self.for_ms / FAULT_EVERY_MS {
+            let (at_ms, for_ms) = (chance.random_range(0..FAULT_EVERY_MS), chance.random_range(100..BREAKS_FOR_MS_MAX));
+            let what = What::NoFiles { host: self.worker(chance.random_range(0..self.workers)) };
+            if chance.random() {
+                self.faults.push(Fault { at_ms: period * FAULT_EVERY_MS + at_ms, for_ms, what });
+            }
         }
         self.faults.sort_by_key(|fault| fault.at_ms);
         self
@@ -59,7 +80,7 @@ impl Plan {
     pub(super) fn is_of_queries(&self, what: &What) -> bool {
         match what {
             What::Crash { host, .. } | What::Stop { host } | What::ReadsNothing { host } => self.part(*host).is_some(),
-            What::Partition { a, b } => self.part(*a).is_some() || self.part(*b).is_some(),
+            What::Partition { a, b } | What::Breaks { a, b, .. } => self.part(*a).is_some() || self.part(*b).is_some(),
             _ => false,
         }
     }
@@ -77,6 +98,20 @@ impl Plan {
             6 => What::Cut { a: host, b: other },
             _ => What::ReadsNothing { host },
         }
+    }
+
+    /// Mostly between a scheduler and an executor, or two executors: what these tell each other is told once.
+    fn draw_of_breaks(&self, chance: &mut StdRng) -> What {
+        let one_in = BREAKS_ONE_IN[chance.random_range(0..BREAKS_ONE_IN.len())];
+        let (all, parts) = (self.names().len(), self.names_of_queries().len());
+        let (a, b) = match chance.random_ratio(3, 4) {
+            true => {
+                let (a, by) = (chance.random_range(0..parts), chance.random_range(1..parts));
+                (all - parts + a, all - parts + (a + by) % parts)
+            }
+            false => self.pair(chance),
+        };
+        What::Breaks { a, b, one_in }
     }
 }
 
@@ -121,9 +156,26 @@ mod tests {
             assert!((0..one.names().len()).all(|host| one.part(host).is_none()), "there are none without them");
             assert!(one.faults.iter().all(|fault| two.faults.contains(fault)));
             let theirs = two.faults.iter().filter(|fault| !one.faults.contains(fault));
+            let (of_workers, theirs): (Vec<&Fault>, Vec<&Fault>) =
+                theirs.partition(|fault| matches!(fault.what, What::NoFiles { .. }));
+            let theirs = theirs.into_iter();
+            let is_of_worker = |fault: &&Fault| match fault.what {
+                What::NoFiles { host } => (two.worker(0)..two.client(0)).contains(&host),
+                _ => false,
+            };
+            assert!((1..60).contains(&of_workers.len()) && of_workers.iter().all(is_of_worker), "{of_workers:?}");
             let kinds: std::collections::BTreeSet<&str> = theirs.clone().map(|fault| fault.what.kind()).collect();
-            assert!(kinds.is_superset(&["crash", "stop", "partition", "cut", "reads_nothing"].into()), "{kinds:?}");
-            assert!(theirs.clone().all(|fault| matches!(fault.what, What::Cut { .. }) || two.is_of_queries(&fault.what)));
+            assert!(kinds.is_superset(&["crash", "stop", "partition", "cut", "reads_nothing", "breaks"].into()), "{kinds:?}");
+            let is_between = |what: &What| matches!(what, What::Cut { .. } | What::Breaks { .. });
+            assert!(theirs.clone().all(|fault| is_between(&fault.what) || two.is_of_queries(&fault.what)));
+            let (mut among_them, mut among_others) = (0, 0);
+            for fault in theirs.clone() {
+                if let What::Breaks { a, b, .. } = fault.what {
+                    assert!(a != b && two.part(a).is_some() == two.part(b).is_some(), "{fault:?}");
+                    *(if two.part(a).is_some() { &mut among_them } else { &mut among_others }) += 1;
+                }
+            }
+            assert!(among_them > among_others && among_others > 0, "{among_them}, {among_others}");
             assert!(!one.faults.iter().any(|fault| two.is_of_queries(&fault.what)));
             let touches = |fault: &&Fault| match fault.what {
                 What::Partition { a, b } | What::Cut { a, b } => a == b || a == STORE || b == STORE,

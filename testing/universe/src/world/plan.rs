@@ -267,7 +267,7 @@ impl Plan {
     }
 
     /// Two hosts that talk with each other.
-    fn pair(&self, chance: &mut StdRng) -> (HostId, HostId) {
+    pub(super) fn pair(&self, chance: &mut StdRng) -> (HostId, HostId) {
         let a = self.worker(chance.random_range(0..self.workers));
         let others: Vec<HostId> = (STORE..self.client(self.clients)).filter(|other| *other != a).collect();
         let b = *others.choose(chance).expect("there are other hosts");

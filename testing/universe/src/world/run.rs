@@ -23,7 +23,7 @@ use super::wrong::{Wrong, without_room};
 use crate::outside::disks::{self, Disks};
 use crate::outside::door::door;
 use crate::outside::network::Network;
-use crate::outside::packet::HostId;
+use crate::outside::packet::{HostId, bit};
 use crate::outside::points::Point;
 use crate::outside::system;
 use crate::trace::Trace;
@@ -61,6 +61,10 @@ pub(crate) struct Outcome {
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
+    /// Connections that broke with a packet that was lost.
+    pub(crate) broken: u64,
+    /// Versions of the cluster's view that clients were shown.
+    pub(crate) views: u64,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
     /// Points of the code at which something rare may happen, how often they were passed, and how often it did.
@@ -82,8 +86,8 @@ pub(super) struct World<'a> {
     pub(super) wrong: Wrong,
     /// When a worker may have been lost, and when connections broke.
     pub(super) losses: Losses,
-    /// Hosts at which something has arrived that they have not looked at.
-    heard: Vec<bool>,
+    /// Hosts at which something has arrived that they have not looked at, a bit each.
+    heard: u64,
     pub(super) metadata: Memory,
     pub(super) folder: Folder,
     _objects: TempDir,
@@ -114,7 +118,11 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     for call in &calls {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
-    let losses = world.losses.clone();
+    let breaks = world.network.breaks();
+    let mut losses = world.losses.clone();
+    // Nothing that a client asks workers for goes by those of schedulers and executors.
+    let of_others = breaks.iter().filter(|(_, from, to)| plan.part(*from).is_none() || plan.part(*to).is_none());
+    losses.cuts.extend(of_others.map(|(at_us, ..)| *at_us));
     // On a thread whose time is the machine's, since the search for an order is given up by it.
     let records = std::mem::take(&mut *world.course.records.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
@@ -138,6 +146,8 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         queries: world.course.queries.counts(),
         refused: world.course.refused(),
         faults,
+        broken: breaks.len() as u64,
+        views: world.course.views(),
         disks: disks::happened(),
         points: world.network.points(),
         errors: errors(&calls),
@@ -165,7 +175,7 @@ impl<'a> World<'a> {
         Self {
             plan,
             now_us: 0,
-            heard: vec![false; hosts.len()],
+            heard: 0,
             hosts,
             network,
             server,
@@ -235,31 +245,27 @@ impl<'a> World<'a> {
     /// Hosts that have heard something are run for a while, then what is due arrives. Others follow when they hear something, or have
     /// not been run for long: what they do meanwhile is as if their packets took longer.
     fn turn(&mut self, until_us: u64) {
-        let quiet = self.heard.iter().all(|heard| !heard);
         let ends_us = |host: HostId| {
             let behind_us = self.hosts[host].behind(self.now_us)?;
             Some(self.now_us + self.behind_at_most_us(host).saturating_sub(behind_us))
         };
-        let next_us = match quiet {
+        let next_us = match self.heard == 0 {
             true => (0..self.hosts.len()).filter_map(ends_us).chain(self.network.next_us()).min().unwrap_or(until_us),
             false => self.now_us,
         };
         let next_us = next_us.max(self.now_us + TURN_US).min(until_us);
         let is_late = |world: &Self, host: HostId| world.hosts[host].behind(next_us) >= Some(world.behind_at_most_us(host));
-        self.run_hosts(next_us, |world, host| world.heard[host] || is_late(world, host));
-        self.heard.fill(false);
+        self.run_hosts(next_us, |world, host| world.heard & bit(host) != 0 || is_late(world, host));
         self.now_us = next_us;
         // Who hears something has come to now before.
         loop {
             let hearing = self.network.hearing(next_us);
-            if !self.run_hosts(next_us, |_, host| hearing & (1_u64 << host) != 0) {
+            if !self.run_hosts(next_us, |_, host| hearing & bit(host) != 0) {
                 break;
             }
         }
         set_clock(self.now_us, 0);
-        for host in self.network.deliver(self.now_us) {
-            self.heard[host] = true;
-        }
+        self.heard = self.network.deliver(self.now_us);
     }
 
     /// How far a host may be behind that hears nothing.

@@ -22,6 +22,8 @@ pub(crate) enum What {
     OneWay { from: HostId, to: HostId },
     /// Connections between two hosts break, new ones can be made.
     Cut { a: HostId, b: HostId },
+    /// One in so many packets between two hosts is lost, and its connection breaks: also in the midst of an answer, or behind what it is of.
+    Breaks { a: HostId, b: HostId, one_in: u32 },
     /// Everything between two hosts takes longer.
     SlowLink { a: HostId, b: HostId, by_ms: u64 },
     /// The store takes longer to answer.
@@ -38,6 +40,8 @@ pub(crate) enum What {
     DiskFails { host: HostId, reads: bool, one_in: u32 },
     /// A worker's disk has no room for what is written.
     DiskFull { host: HostId },
+    /// A worker's process gets no descriptors for more files of its disk.
+    NoFiles { host: HostId },
     /// Work on a worker's disk takes longer.
     DiskSlow { host: HostId, by_ms: u64 },
     /// The time of the day of a host jumps.
@@ -71,6 +75,7 @@ impl What {
             Self::Split { .. } => "split",
             Self::OneWay { .. } => "one_way",
             Self::Cut { .. } => "cut",
+            Self::Breaks { .. } => "breaks",
             Self::SlowLink { .. } => "slow_link",
             Self::SlowStore { .. } => "slow_store",
             Self::StoreRefuses { .. } => "store_refuses",
@@ -80,6 +85,7 @@ impl What {
             Self::DiskFails { reads: true, .. } => "disk_fails_reads",
             Self::DiskFails { reads: false, .. } => "disk_fails_writes",
             Self::DiskFull { .. } => "disk_full",
+            Self::NoFiles { .. } => "no_files",
             Self::DiskSlow { .. } => "disk_slow",
             Self::ClockJumps { .. } => "clock_jumps",
             Self::ClockDrifts { .. } => "clock_drifts",
@@ -108,9 +114,11 @@ impl What {
                 | Self::Partition { .. }
                 | Self::Split { .. }
                 | Self::OneWay { .. }
+                | Self::Breaks { .. }
                 | Self::SlowLink { .. }
                 | Self::DiskRots { .. }
                 | Self::DiskFails { reads: true, .. }
+                | Self::NoFiles { .. }
                 | Self::ReadsNothing { .. }
                 | Self::NoDescriptors { .. }
         )

@@ -15,10 +15,10 @@ const OPS: &str = "280";
 const FEWEST_MAX: usize = 5;
 
 /// The first world from `seed` on that has a violation, with the defect or without one.
-fn found(planted: Option<&str>, seed: u64, seeds: u64) -> Option<Value> {
+fn found(planted: Option<&str>, (seed, seeds): (u64, u64), with: &[&str]) -> Option<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay-universe"));
     command.args(["--seed", &seed.to_string(), "--seeds", &seeds.to_string(), "--seconds", SECONDS]);
-    command.args(["--ops", OPS, "--until-one-fails"]);
+    command.args(["--ops", OPS, "--until-one-fails"]).args(with);
     if let Some(planted) = planted {
         command.args(["--planted", planted]);
     }
@@ -30,11 +30,17 @@ fn found(planted: Option<&str>, seed: u64, seeds: u64) -> Option<Value> {
 
 /// A defect is found from a seed on, in so many worlds, and without it nothing is.
 fn is_found(planted: &str, seed: u64, seeds: u64) {
-    let world = found(Some(planted), seed, seeds).unwrap_or_else(|| panic!("{planted} goes unseen from seed {seed} on"));
+    is_found_with(planted, (seed, seeds), &[]);
+}
+
+/// The same in worlds with more in them.
+fn is_found_with(planted: &str, seeds: (u64, u64), with: &[&str]) {
+    let (seed, _) = seeds;
+    let world = found(Some(planted), seeds, with).unwrap_or_else(|| panic!("{planted} goes unseen from seed {seed} on"));
     let left = world["fewest_faults"]["faults"].as_array().unwrap().len();
     assert!(left <= FEWEST_MAX, "{planted}: {world}");
     let same = world["seed"].as_u64().unwrap();
-    assert!(found(None, same, 1).is_none(), "{planted}: the world of seed {same} fails without it");
+    assert!(found(None, (same, 1), with).is_none(), "{planted}: the world of seed {same} fails without it");
 }
 
 #[test]
@@ -90,4 +96,9 @@ fn pins_that_are_freed_under_a_reader_are_found() {
 #[test]
 fn a_manifest_before_its_data_is_found() {
     is_found("manifest-first", 1, 10);
+}
+
+#[test]
+fn a_lost_status_of_a_task_is_found() {
+    is_found_with("lost-status", (1, 60), &["--queries"]);
 }

@@ -44,6 +44,7 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
         assert_eq!(world["violations"], 0, "{world}");
         let (operations, seconds) = (world["operations"].as_u64().unwrap(), world["simulated_seconds"].as_u64().unwrap());
         assert!(operations >= 30 * 5 && seconds >= 30, "{world}");
+        assert!(world["views"].as_u64() > Some(0), "clients look at what they are shown of the cluster: {world}");
         assert!(world["commit"].as_str().is_some_and(|commit| !commit.is_empty()), "{world}");
         let passed = |place: &str| world["points"][place]["passed"].as_u64().unwrap_or(0) > 0;
         assert!(["beat", "fetch", "members-not-written", "peers-not-asked", "tell"].into_iter().all(passed), "{world}");
@@ -117,4 +118,5 @@ fn nothing_is_wrong_in_two_hundred_worlds() {
     for what in ["answered", "again", "copies"] {
         assert!(came(what) > 0, "{what}");
     }
+    assert!(with_all.iter().any(|world| world["broken"].as_u64().unwrap() > 0), "packets are lost, and connections break");
 }

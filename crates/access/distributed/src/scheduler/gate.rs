@@ -1,6 +1,6 @@
 //! The gRPC service in front of Ballista's scheduler: notes each report in the books first, and takes physical plans only.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +11,11 @@ use ballista_core::serde::protobuf::{
     CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorRegistration, ExecutorStoppedParams,
     ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
     HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
-    RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status,
+    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
-use forebay_jobs::{Books, Sender, TaskName, worker_of};
-use forebay_runtime::time::timeout;
-use forebay_scheduling::room_bytes;
+use forebay_jobs::{Books, Question, Sender, TakenIn, held};
 use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -25,12 +23,10 @@ use tonic::{Request, Response, Status};
 
 use super::Server;
 use super::lost::{executor_lost, truthful};
-use super::words::{lost, name, sift};
+use super::words::{as_heard, lost, name, word};
 use crate::shuffle::each_loss;
 
-/// So long a question of an executor that has nothing to do is held, unless there is a task for it; and how often it is looked
-/// whether one has come that nobody told of, as when its input has.
-const HELD: Duration = Duration::from_millis(500);
+/// How often it is looked for an executor whose question is held whether a task has come that nobody told of, as when its input has.
 const LOOK: Duration = Duration::from_millis(50);
 /// When it is looked for a job whose client is gone, and how often: for less time than one who was cut off waits before asking for another.
 const GONE_LOOK: Duration = Duration::from_millis(100);
@@ -52,36 +48,29 @@ impl Gate {
         Self { inner, books, client, news }
     }
 
-    /// Notes what an executor says, and leaves what Ballista is to hear of it.
-    fn note(&self, asked: &mut PollWorkParams) {
-        let Some(executor) = asked.metadata.as_ref() else { return };
-        let slots = slots(executor);
+    /// Notes what an executor says, and leaves what Ballista is to hear of it. The question of one that may wait for a task, to be asked again
+    /// while it is held.
+    fn note(&self, asked: &mut PollWorkParams) -> Option<PollWorkParams> {
+        let told = std::mem::take(&mut asked.task_status);
+        let Some(executor) = asked.metadata.as_ref() else {
+            asked.task_status = told;
+            return None;
+        };
         let view = self.client.view();
-        let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
-        let room = worker.map(|worker| room_bytes(worker.dram_bytes));
+        let (slots, free) = (slots(executor), asked.num_free_vcores);
+        let question = Question { executor: &executor.id, slots, free, workers: &view.workers };
         let mut books = self.books.lock();
-        let sender = Sender::Executor(&executor.id);
-        books.decide("a question", sender, |books| books.executor_asks(&executor.id, slots, room));
-        let told = std::mem::take(&mut asked.task_status).into_iter().filter_map(|status| {
-            let job = status.job_id.clone();
-            books.decide("the end of a task", Sender::Job(&job), |books| sift(books, &executor.id, status)).flatten()
-        });
-        asked.task_status = told.flat_map(each_loss).collect();
-        let is_idle = asked.num_free_vcores >= slots;
-        let waits = books.decide("what is lost", sender, |books| books.hears_nothing(&executor.id, is_idle));
-        asked.task_status.extend(waits.iter().flatten().map(lost));
-        let told: Vec<TaskName> = asked.task_status.iter().map(name).collect();
-        books.decide("what is told", sender, |books| books.told(&executor.id, told));
-    }
-
-    /// The question of an executor without a task, to be asked again while it is held. None of one that has a task: it tells with its next
-    /// question how that ended.
-    fn asks_again(&self, asked: &PollWorkParams) -> Option<PollWorkParams> {
+        let told = told.into_iter().map(|status| (status.job_id.clone(), status));
+        let TakenIn { heard, waits } = books.takes_in(&question, told, word);
+        let heard = heard.into_iter().map(|(status, heard)| as_heard(status, heard));
+        let told: Vec<TaskStatus> = heard.flat_map(each_loss).chain(waits.iter().map(lost)).collect();
+        let names = told.iter().map(name).collect();
+        books.decide("what is told", Sender::Executor(&executor.id), |books| books.told(&executor.id, names));
         // Who does not say where he is, is where this question came from.
-        let executor = asked.metadata.as_ref().filter(|executor| executor.host.is_some())?;
-        let is_idle = asked.num_free_vcores > 0 && asked.num_free_vcores >= slots(executor);
-        let rests = is_idle && self.books.lock().rests(&executor.id);
-        rests.then(|| PollWorkParams { task_status: Vec::new(), ..asked.clone() })
+        let may_be_held = executor.host.is_some() && books.may_be_held(&question);
+        let again = may_be_held.then(|| asked.clone());
+        asked.task_status = told;
+        again
     }
 
     /// Asks Ballista, to its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
@@ -146,6 +135,11 @@ fn slots(executor: &ExecutorRegistration) -> u32 {
     specification.map_or(1, |specification| specification.vcores)
 }
 
+fn has_nothing(answer: &Response<PollWorkResult>) -> bool {
+    let PollWorkResult { tasks, jobs_to_clean } = answer.get_ref();
+    tasks.is_empty() && jobs_to_clean.is_empty()
+}
+
 /// Only plans that our engine has planned, which are physical ones: the stages of others would not answer as the whole does
 /// (`stages`), and pass on by ways that are read unchecked.
 fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
@@ -160,21 +154,13 @@ impl SchedulerGrpc for Gate {
     type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
-        self.note(request.get_mut());
-        let again = self.asks_again(request.get_ref());
-        let until = forebay_runtime::now() + HELD;
-        loop {
-            // From before it is looked what there is.
-            let mut news = pin!(self.news.notified());
-            news.as_mut().enable();
-            let answer = self.ask(request).await?;
-            let PollWorkResult { tasks, jobs_to_clean } = answer.get_ref();
-            let has_nothing = tasks.is_empty() && jobs_to_clean.is_empty() && forebay_runtime::now() < until;
-            let Some(again) = again.clone().filter(|_| has_nothing) else { return Ok(answer) };
-            // Who hangs up meanwhile is given nothing.
-            let _ = timeout(LOOK, news).await;
-            request = Request::new(again);
-        }
+        let again = self.note(request.get_mut());
+        let (is_held, mut first) = (again.is_some(), Some(request));
+        let ask = move || {
+            let again = || Request::new(again.clone().unwrap_or_default());
+            self.ask(first.take().unwrap_or_else(again))
+        };
+        held(&self.news, is_held, LOOK, ask, has_nothing).await
     }
 
     async fn register_executor(

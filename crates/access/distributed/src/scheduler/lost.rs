@@ -1,7 +1,7 @@
 //! What happens to the jobs of an executor that is lost, and what their clients are told of why a job ended.
 
 use ballista_core::serde::protobuf::{FailedJob, GetJobStatusResult, job_status};
-use forebay_jobs::{Books, DEFECT, Missed, RUN_AGAIN, Sender};
+use forebay_jobs::{Books, Missed, Outcome};
 use parking_lot::Mutex;
 
 use super::Server;
@@ -16,14 +16,7 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
         let mut passing_on = graph.running_stages();
         // Ballista never forgets where it was told that results are.
         passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
-        let miss = |books: &mut Books| {
-            books.copies_go_on(id.as_ref(), executor);
-            // Where no other one is, Ballista is to end the job after a while, as it does when it misses the last one.
-            let others = books.executors.keys().any(|other| other != executor);
-            (books.attempts.miss(id.as_ref(), executor, &passing_on, others), books.moved(id.as_ref()))
-        };
-        let missed = books.lock().decide("an executor that is lost", Sender::Job(id.as_ref()), miss);
-        let (missed, moved) = missed.unwrap_or((Missed::PassedOn, Vec::new()));
+        let (missed, moved) = books.lock().loses(id.as_ref(), executor, &passing_on);
         tell_moved(&mut graph, moved);
         let done = match missed {
             Missed::PassedOn => server.cancel_job(id.clone()).await,
@@ -41,22 +34,18 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
 pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> GetJobStatusResult {
     let Some(status) = &mut told.status else { return told };
     match &mut status.status {
-        Some(job_status::Status::Failed(failed)) if books.lock().runs_again(&status.job_id) => {
-            failed.error = RUN_AGAIN.to_string();
-        }
-        Some(job_status::Status::Failed(failed)) if books.lock().is_refused(&status.job_id) => {
-            failed.error = DEFECT.to_string();
+        Some(job_status::Status::Failed(failed)) => {
+            if let Some(truth) = books.lock().truth(&status.job_id, Outcome::Failed) {
+                failed.error = truth.to_string();
+            }
         }
         Some(job_status::Status::Successful(done)) => {
             let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());
             let rows: u64 = told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum();
             let stage = done.partition_location.iter().find_map(|location| Some(location.partition_id.as_ref()?.stage_id));
-            let mut books = books.lock();
-            books.has_rows(&status.job_id, rows);
-            if books.attempts.lacks_results(&status.job_id, stage, rows) {
-                tracing::error!(job = %status.job_id, rows, "a job runs again: some of its results are forgotten");
+            if let Some(truth) = books.lock().truth(&status.job_id, Outcome::Done { stage, rows }) {
                 let (queued_at, started_at, ended_at) = (done.queued_at, done.started_at, done.ended_at);
-                let failed = FailedJob { error: RUN_AGAIN.to_string(), queued_at, started_at, ended_at };
+                let failed = FailedJob { error: truth.to_string(), queued_at, started_at, ended_at };
                 status.status = Some(job_status::Status::Failed(failed));
             }
         }

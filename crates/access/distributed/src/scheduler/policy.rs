@@ -17,9 +17,9 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
-use forebay_jobs::{Books, Carrier, Chosen, Cut, Sender, TaskName, Ticket, caught};
+use forebay_jobs::{Begins, Books, Carrier, Chosen, Cut, Sender, TaskName, Ticket, caught};
 use forebay_sql::{Engine, drafts_to_send};
-use forebay_types::{Error, OperationId, WorkerId};
+use forebay_types::{Error, OperationId};
 use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -116,11 +116,7 @@ impl Policy {
     fn look(&self, job: &JobId, graph: &mut ExecutionGraphBox) {
         let id: &str = job.as_ref();
         let config = graph.session_config();
-        let seen = self.books.lock().decide("a job that is there", Sender::Job(id), |books| {
-            books.job_seen(id, || ticket_of(&config));
-            (!books.runs_again(id)).then(|| books.moved(id))
-        });
-        let Some(moved) = seen.flatten() else { return };
+        let Some(moved) = self.books.lock().sees_job(id, || ticket_of(&config)) else { return };
         tell_moved(graph, moved);
         let mut seen = Vec::new();
         while let Some(next) = graph.fetch_running_stage(&seen).map(|stage| stage.stage_id) {
@@ -142,35 +138,27 @@ impl Policy {
     }
 
     fn look_at(&self, job: &str, stage: &RunningStage) {
-        let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
-        self.books.lock().decide("a look at a stage", Sender::Job(job), |books| {
-            if books.is_new_stage(job, id, attempt) {
-                let plan = &stage.plan;
-                let reads_files = plan.exists(|node| Ok(node.is::<DataSourceExec>())).unwrap_or(false);
-                let nothing = (!reads_files).then(Arc::default);
-                let cut = match collapses(plan) {
-                    true => Cut::Whole,
-                    false if reads_files => Cut::Each,
-                    false => merged::cut(plan, stage.partitions, self.task_bytes),
-                };
-                books.stage_begins(job, id, attempt, cut, kind(plan), nothing);
-                if !writes(plan) {
-                    books.may_be_copied(job, id);
-                }
-                if reads_files {
-                    self.find_inputs(books, job, stage, Arc::clone(plan));
-                    return;
-                }
-            }
-            books.sees(job, id, mark(stage), &pending(stage));
-        });
+        let plan = &stage.plan;
+        let begins = || {
+            let reads_files = plan.exists(|node| Ok(node.is::<DataSourceExec>())).unwrap_or(false);
+            let cut = match collapses(plan) {
+                true => Cut::Whole,
+                false if reads_files => Cut::Each,
+                false => merged::cut(plan, stage.partitions, self.task_bytes),
+            };
+            let inputs = (!reads_files).then(Arc::default);
+            Begins { cut, kind: kind(plan), inputs, may_be_copied: !writes(plan) }
+        };
+        let mut books = self.books.lock();
+        if books.sees_stage((job, stage.stage_id), mark(stage), || pending(stage), begins) {
+            self.find_inputs(&books, job, stage, Arc::clone(plan));
+        }
     }
 
     /// Finds out beside the way what a stage reads; its tasks wait for that.
     fn find_inputs(&self, books: &Books, job: &str, stage: &RunningStage, plan: Arc<dyn ExecutionPlan>) {
         let Some(ticket) = books.jobs.get(job).map(|job| Arc::clone(&job.ticket)) else { return };
-        let workers: Vec<WorkerId> =
-            books.executors.values().filter(|entry| entry.has_worker()).map(|entry| entry.worker).collect();
+        let workers = books.workers_beside();
         let (engine, client, all) = (self.engine.clone(), self.client.clone(), Arc::clone(&self.books));
         let (job, id, attempt) = (job.to_string(), stage.stage_id, stage.stage_attempt_num);
         let carrier = Arc::clone(&self.carrier);
@@ -234,10 +222,7 @@ impl Policy {
         let mut bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
         let (attempt, task, after) = (bound.1.stage_attempt_num, bound.1.key.task_id, mark(stage));
         debug_assert_eq!(after.begun, task + 1, "a task has the number after those before it");
-        self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| {
-            books.began(chosen, attempt, task);
-            books.comes_on(&chosen.job, chosen.stage, before, after);
-        });
+        self.books.lock().begins(chosen, (attempt, task), (before, after));
         drop(graph);
         bound.1.plan = self.scans.given(&bound.1);
         tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
@@ -266,9 +251,7 @@ impl Policy {
         let config = self.config_of(&name.job, name.stage, info).await?;
         let graph = info.execution_graph.read().await;
         running_task(&graph, name)?;
-        let begin = |books: &mut Books| books.copy_begins(name, &budget.executor_id);
-        let begins = self.books.lock().decide("a copy that begins", Sender::Job(&name.job), begin);
-        if begins != Some(true) {
+        if !self.books.lock().begins_copy(name, &budget.executor_id) {
             return None;
         }
         let mut bound = bind_copy(&graph, name, budget, Arc::new(config))?;
@@ -347,9 +330,7 @@ impl DistributionPolicy for Policy {
                         bound.push(task);
                         self.carrier.bring(&chosen.bring);
                     }
-                    Ok(None) => {
-                        self.books.lock().decide("a task that is gone", of, |books| books.not_there(&chosen));
-                    }
+                    Ok(None) => self.books.lock().is_gone(&chosen),
                     Err(_) => self.books.lock().failed("giving a task", of),
                 }
             }

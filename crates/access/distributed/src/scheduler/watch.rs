@@ -22,9 +22,7 @@ use super::policy::Policy;
 
 /// How often jobs and executors are looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// An executor that was silent for so long is lost. A busy one asks every five seconds.
-const SILENT: Duration = Duration::from_secs(12);
-/// When Ballista misses it: after what is to be done about it was done here.
+/// When Ballista misses an executor that is silent: after what is to be done about it was done here.
 pub(super) const MISSED: Duration = Duration::from_secs(15);
 
 /// Looks at jobs, closes those that are over, and forgets executors that are gone, until it is dropped.
@@ -33,7 +31,7 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         let mut gone = HashSet::new();
         loop {
             forebay_runtime::time::sleep(LOOK).await;
-            let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
+            let lost = books.lock().misses();
             gone.extend(lost.iter().cloned());
             for executor in lost {
                 // Many that are lost at once take their time, in which Ballista is to miss none of them.
@@ -55,7 +53,6 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
                 policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
                 end_spoilt(&server, &books, &mut asked).await;
                 carrier.go();
-                books.lock().decide("late tasks", Sender::Nobody, Books::look_for_late);
                 end_unwanted(&server, &books).await;
             };
             if AssertUnwindSafe(look).catch_unwind().await.is_err() {
@@ -102,12 +99,7 @@ async fn find_missed(server: &Server, books: &Mutex<Books>) {
 
 /// Ends the jobs that have to run again as a whole, and those that failed by a defect here, each of them once: Ballista takes its time.
 async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<String>) {
-    let spoilt: HashSet<String> = {
-        let books = books.lock();
-        let mut spoilt = books.refused_jobs();
-        spoilt.extend(books.jobs.keys().filter(|id| books.attempts.runs_again(id)).cloned());
-        spoilt
-    };
+    let spoilt = books.lock().spoilt();
     for id in not_asked(spoilt, asked) {
         if let Err(error) = server.cancel_job(id.clone().into()).await {
             tracing::warn!(job = %id, %error, "a job that can't go on was not ended");
@@ -116,9 +108,9 @@ async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<S
     }
 }
 
-/// Ends runs that nobody waits for: of a task and its copy the one that was not done first, and copies of tasks that are over otherwise.
+/// Finds late tasks, and ends runs that nobody waits for.
 async fn end_unwanted(server: &Server, books: &Mutex<Books>) {
-    let unwanted = books.lock().take_unwanted();
+    let unwanted = books.lock().unwanted();
     for (name, executor_id) in unwanted {
         let run = RunningTaskInfo { task_id: name.task, job_id: name.job.into(), stage_id: name.stage, executor_id };
         // Each by itself: an executor that does not answer keeps no other one.

@@ -2,21 +2,11 @@
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{ExecutionError, FailedTask, ResultLost, TaskStatus, task_status};
-use forebay_jobs::{Books, Done, Heard, RUN_AGAIN, Said, TaskName, Word};
+use forebay_jobs::{Done, Heard, RUN_AGAIN, Said, TaskName, Word};
 
 use super::own_time::computed_for;
 use crate::broken_off::is_broken_off;
 use crate::shuffle::is_in_nodes;
-
-/// Notes how a task ended, and gives what Ballista is to hear of it.
-pub(super) fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
-    let word = word(&status);
-    if let Some(task_status::Status::Failed(failed)) = &status.status {
-        let TaskName { job, stage, task, .. } = &word.name;
-        tracing::debug!(%job, stage, task, error = %failed.error, "task failed");
-    }
-    books.hears(executor, &word).map(|heard| as_heard(status, heard))
-}
 
 /// The task that a status is of.
 pub(super) fn name(status: &TaskStatus) -> TaskName {
@@ -24,7 +14,13 @@ pub(super) fn name(status: &TaskStatus) -> TaskName {
     TaskName { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
 }
 
-fn word(status: &TaskStatus) -> Word {
+/// What a status says.
+pub(super) fn word(status: &TaskStatus) -> Word {
+    let name = name(status);
+    if let Some(task_status::Status::Failed(failed)) = &status.status {
+        let TaskName { job, stage, task, .. } = &name;
+        tracing::debug!(%job, stage, task, error = %failed.error, "task failed");
+    }
     let said = match &status.status {
         Some(task_status::Status::Successful(task)) => Said::Done(Done {
             in_files: task.partitions.iter().any(|place| !is_in_nodes(place.file_id)),
@@ -41,11 +37,11 @@ fn word(status: &TaskStatus) -> Word {
         Some(task_status::Status::Failed(_)) => Said::Failed,
         _ => Said::Goes,
     };
-    Word { name: name(status), took: computed_for(status), said }
+    Word { name, took: computed_for(status), said }
 }
 
 /// A status as Ballista is to hear it.
-fn as_heard(mut status: TaskStatus, heard: Heard) -> TaskStatus {
+pub(super) fn as_heard(mut status: TaskStatus, heard: Heard) -> TaskStatus {
     match (heard, &mut status.status) {
         (Heard::WithoutOperators, _) => status.metrics.clear(),
         (Heard::WaitsAgain, Some(task_status::Status::Failed(failed))) => {

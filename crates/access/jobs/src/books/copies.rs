@@ -37,14 +37,14 @@ impl Copies {
 
 impl Books {
     /// A task of a stage may run twice at the same time.
-    pub fn may_be_copied(&mut self, job: &str, stage: usize) {
+    pub(crate) fn may_be_copied(&mut self, job: &str, stage: usize) {
         if let Some(stage) = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage)) {
             stage.may_be_copied = true;
         }
     }
 
     /// Finds out which tasks are late.
-    pub fn look_for_late(&mut self) {
+    pub(crate) fn look_for_late(&mut self) {
         let Some(rules) = self.copies.rules else { return };
         let running =
             || self.jobs.iter().flat_map(|(id, job)| job.running.iter().map(move |(key, running)| (id, job, key, running)));
@@ -78,7 +78,7 @@ impl Books {
     }
 
     /// A copy of a task begins. Whether it does: the task may be over.
-    pub fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
+    pub(crate) fn copy_begins(&mut self, name: &TaskName, executor: &str) -> bool {
         let Some(worker) = self.executors.get(executor).map(|entry| entry.worker) else { return false };
         let Some(job) = self.jobs.get_mut(&name.job) else { return false };
         let Some(running) = job.running.get_mut(&(name.stage, name.task)) else { return false };
@@ -155,7 +155,7 @@ impl Books {
     }
 
     /// An executor is lost. What it ran of a job twice goes on elsewhere.
-    pub fn copies_go_on(&mut self, job: &str, executor: &str) {
+    pub(crate) fn copies_go_on(&mut self, job: &str, executor: &str) {
         let Some(known) = self.jobs.get(job) else { return };
         let on_it = known.running.iter().filter(|(_, running)| running.copy.is_some() && running.is_on(executor));
         let on_it = on_it.map(|((stage, task), running)| (*stage, running.attempt, *task));
@@ -194,7 +194,7 @@ impl Books {
     }
 
     /// Runs that are to be ended, each once.
-    pub fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
+    pub(crate) fn take_unwanted(&mut self) -> Vec<(TaskName, String)> {
         mem::take(&mut self.copies.unwanted)
     }
 }

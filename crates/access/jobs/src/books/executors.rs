@@ -29,14 +29,14 @@ pub struct ExecutorEntry {
 
 impl ExecutorEntry {
     /// Whether the worker beside it takes transfers.
-    pub fn has_worker(&self) -> bool {
+    pub(crate) fn has_worker(&self) -> bool {
         self.room.is_some()
     }
 }
 
 impl Books {
     /// An executor has asked for tasks. `room` is for what waiting tasks will read at the worker beside it; none without a worker.
-    pub fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
+    pub(crate) fn executor_asks(&mut self, id: &str, slots: u32, room: Option<u64>) {
         let Some(worker) = worker_of(id) else { return };
         let seen = forebay_runtime::now();
         if let Some(entry) = self.executors.get_mut(id) {
@@ -54,7 +54,7 @@ impl Books {
     }
 
     /// Forgets executors that were silent for so long, and gives their ids.
-    pub fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
+    pub(crate) fn forget_silent(&mut self, silent: Duration) -> Vec<String> {
         let gone: Vec<_> = self.executors.extract_if(|_, entry| entry.seen.elapsed() > silent).collect();
         for (id, entry) in &gone {
             tracing::warn!(executor = id, worker = %entry.worker, "executor is silent: its tasks wait again");
@@ -98,7 +98,7 @@ impl Books {
     }
 
     /// Whether an executor has no task, as far as is known here.
-    pub fn rests(&self, id: &str) -> bool {
+    pub(crate) fn rests(&self, id: &str) -> bool {
         match self.executors.get(id) {
             Some(entry) => !entry.given.iter().any(|name| has(&self.jobs, id, name)),
             None => self.tasks_on(id).is_empty(),

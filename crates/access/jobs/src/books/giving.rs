@@ -64,7 +64,7 @@ impl Books {
     }
 
     /// The chosen task runs now under the engine's number.
-    pub fn began(&mut self, chosen: &Chosen, attempt: usize, number: usize) {
+    pub(crate) fn began(&mut self, chosen: &Chosen, attempt: usize, number: usize) {
         let Some(job) = self.jobs.get_mut(&chosen.job) else { return };
         let (stage, task) = split(chosen.assignment.task);
         let running = Running {
@@ -96,7 +96,7 @@ impl Books {
     }
 
     /// The chosen task does not wait any more in the engine's books.
-    pub fn not_there(&mut self, chosen: &Chosen) {
+    pub(crate) fn not_there(&mut self, chosen: &Chosen) {
         self.schedule.finished(chosen.assignment.job, chosen.assignment.task, true);
         for transfer in &chosen.bring {
             self.schedule.failed(transfer.range, transfer.to);

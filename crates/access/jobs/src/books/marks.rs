@@ -12,7 +12,7 @@ impl Books {
     }
 
     /// A look at a stage: its partitions that wait, of which those that the schedule does not know are given to it, and how far it has come.
-    pub fn sees(&mut self, job: &str, stage: usize, mark: Mark, pending: &[usize]) {
+    pub(crate) fn sees(&mut self, job: &str, stage: usize, mark: Mark, pending: &[usize]) {
         debug_assert_eq!(mark.waiting, pending.len(), "the mark is of what waits");
         self.waiting(job, stage, pending);
         let known = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage));
@@ -23,7 +23,7 @@ impl Books {
 
     /// A stage has come on by a task that the books chose and have noted ([`Books::began`]): there is nothing new in that, and what was not seen
     /// before is not now.
-    pub fn comes_on(&mut self, job: &str, stage: usize, before: Mark, after: Mark) {
+    pub(crate) fn comes_on(&mut self, job: &str, stage: usize, before: Mark, after: Mark) {
         debug_assert!(before.attempt == after.attempt && before.waiting > after.waiting, "a task has begun of what waited");
         let known = self.jobs.get_mut(job).and_then(|job| job.stages.get_mut(&stage));
         if let Some(known) = known.filter(|known| known.mark == Some(before)) {

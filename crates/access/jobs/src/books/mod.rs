@@ -1,7 +1,7 @@
 //! The schedule of `core/scheduling` kept in step with the engine's jobs, stages and tasks, and what people are shown of them.
 //!
 //! Owns: jobs, executors, what runs where, whose word counts (`words`, `copies`), which executor gets what (`giving`), which stages are to be
-//! looked at again (`marks`). Never does: speak with anybody. Start with [`Books`]; `weather` tries it.
+//! looked at again (`marks`), what an engine does by all of that (`steps`). Never does: speak with anybody. Start with [`Books`]; `weather` tries it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ pub use deciding::{DEFECT, Sender, caught};
 use deciding::{Refused, failpoint};
 pub use executors::ExecutorEntry;
 pub use giving::Chosen;
+pub use steps::{Begins, Outcome, Question, TakenIn, held};
 
 use crate::attempts::{Attempts, RUN_AGAIN};
 use crate::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
@@ -31,6 +32,7 @@ mod executors;
 mod giving;
 mod marks;
 mod shown;
+mod steps;
 #[cfg(test)]
 mod weather;
 mod words;
@@ -116,7 +118,7 @@ impl Books {
     }
 
     /// A job is there. Nothing when it is known, or was: who says so may have looked before it was over.
-    pub fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
+    pub(crate) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
         if self.jobs.contains_key(id) || self.over.jobs.iter().any(|over| over.id == id) {
             return;
         }
@@ -136,7 +138,15 @@ impl Books {
     }
 
     /// A stage can run from now on; `inputs` when what it reads is known already.
-    pub fn stage_begins(&mut self, job_id: &str, stage: usize, attempt: usize, cut: Cut, kind: String, inputs: Option<Inputs>) {
+    pub(crate) fn stage_begins(
+        &mut self,
+        job_id: &str,
+        stage: usize,
+        attempt: usize,
+        cut: Cut,
+        kind: String,
+        inputs: Option<Inputs>,
+    ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let (offered, counted, pace, cut) = match job.stages.remove(&stage) {
             // Tasks are offered by the earlier cut, until it is found out what they read.

@@ -14,7 +14,7 @@ impl Books {
     }
 
     /// A job is done with so many rows.
-    pub fn has_rows(&mut self, id: &str, rows: u64) {
+    pub(crate) fn has_rows(&mut self, id: &str, rows: u64) {
         if let Some(job) = self.jobs.get_mut(id) {
             job.rows = Some(rows);
         } else if let Some(over) = self.over.jobs.iter_mut().rfind(|over| over.id == id) {

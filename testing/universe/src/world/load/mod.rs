@@ -1,5 +1,6 @@
 //! What the clients of a world do.
 
+mod epochs;
 mod followed;
 mod outlaws;
 mod queries;
@@ -94,7 +95,8 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(writes_past(past.clone(), Arc::clone(&course), key, draw(&mut chance))));
     }
     for _ in 0..READERS {
-        tasks.push(forebay_runtime::spawn(reads(client.clone(), past.clone(), Arc::clone(&course), draw(&mut chance))));
+        let (client, past, course) = (client.clone(), past.clone(), Arc::clone(&course));
+        tasks.push(forebay_runtime::spawn(reads(client, past, course, number, draw(&mut chance))));
     }
     for (place, group) in course.groups.iter().enumerate() {
         let number = (place * course.crowd.clients + number) as u32;
@@ -230,8 +232,10 @@ async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool 
     is_written
 }
 
-async fn reads(client: Client, past: Past, course: Arc<Course>, mut chance: StdRng) {
+async fn reads(client: Client, past: Past, course: Arc<Course>, number: usize, mut chance: StdRng) {
+    let mut looks = epochs::Looks::of(number);
     while course.calls.goes_on() {
+        looks.look(&client, &course);
         let (key, start) = (chance.random_range(ALL), chance.random_range(0..START_MAX));
         if chance.random_ratio(1, PAST_ONE_IN) {
             read_store(&past, &course.calls, key).await;

@@ -281,6 +281,18 @@ impl Graph {
 }
 
 #[cfg(test)]
+impl Graph {
+    /// Gives a task by hand, as [`Graph::bind`] does what the books chose.
+    pub(super) fn give(&mut self, executor: &str) -> TaskName {
+        let stage = &mut self.stages[self.at];
+        let partitions = vec![stage.pending.remove(0)];
+        stage.tasks.push(Task { partitions, state: State::Runs(executor.to_owned()) });
+        let task = stage.tasks.len() - 1;
+        self.order(task).name
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 
@@ -299,15 +311,6 @@ mod tests {
         Graph::new("j".to_owned(), query)
     }
 
-    /// Gives a task by hand, as [`Graph::bind`] does what the books chose.
-    fn give(graph: &mut Graph, executor: &str) -> TaskName {
-        let stage = &mut graph.stages[graph.at];
-        let partitions = vec![stage.pending.remove(0)];
-        stage.tasks.push(Task { partitions, state: State::Runs(executor.to_owned()) });
-        let task = stage.tasks.len() - 1;
-        graph.order(task).name
-    }
-
     fn told(name: &TaskName, said: Said, of: &str) -> Told {
         let word = Word { name: name.clone(), took: Duration::ZERO, said };
         let output = Output { executor: of.to_owned(), address: String::new(), file: String::new() };
@@ -315,7 +318,7 @@ mod tests {
     }
 
     fn done(graph: &mut Graph, executor: &str) -> Next {
-        let name = give(graph, executor);
+        let name = graph.give(executor);
         graph.hears(told(&name, Said::Done(Done { rows: 1, ..Done::default() }), executor), Heard::AsSaid)
     }
 
@@ -324,7 +327,7 @@ mod tests {
         let mut graph = graph();
         assert!(matches!(done(&mut graph, "e"), Next::GoesOn) && matches!(done(&mut graph, "f"), Next::GoesOn));
         assert_eq!((graph.now(), graph.pending().len()), ((2, 0), 1));
-        let reads = give(&mut graph, "f");
+        let reads = graph.give("f");
         assert_eq!(graph.order(reads.task).sources.len(), 2);
         assert!(matches!(graph.hears(told(&reads, Said::LostInput, "e"), Heard::AsSaid), Next::GoesOn));
         assert_eq!((graph.now(), graph.pending()), ((1, 1), &[0][..]), "what the other one has made is there");
@@ -339,7 +342,7 @@ mod tests {
     #[test]
     fn a_task_that_counts_twice_is_told() {
         let mut graph = graph();
-        let name = give(&mut graph, "e");
+        let name = graph.give("e");
         let done = || told(&name, Said::Done(Done::default()), "e");
         assert!(matches!(graph.hears(done(), Heard::AsSaid), Next::GoesOn));
         assert!(matches!(graph.hears(done(), Heard::AsSaid), Next::Wrong(_)));
@@ -350,7 +353,7 @@ mod tests {
         for (outputs, waits) in [(false, &[1][..]), (true, &[1, 0][..])] {
             let mut graph = graph();
             assert!(matches!(done(&mut graph, "e"), Next::GoesOn));
-            give(&mut graph, "e");
+            graph.give("e");
             graph.reset("e", outputs);
             assert_eq!(graph.pending(), waits);
             assert!(graph.running().is_empty());

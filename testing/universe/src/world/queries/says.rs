@@ -92,6 +92,12 @@ pub(in crate::world) struct Work {
     pub(in crate::world) ends: Vec<TaskName>,
 }
 
+impl Work {
+    pub(in crate::world) fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.ends.is_empty()
+    }
+}
+
 /// A task as it is sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::world) struct Order {

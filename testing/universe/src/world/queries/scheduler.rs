@@ -1,16 +1,16 @@
-//! A scheduler: looks at its jobs as `scheduler/policy` and `scheduler/watch` of `access/distributed` do around Ballista.
+//! A scheduler: looks at its jobs by the steps of `access/jobs`, as `scheduler/policy` and `scheduler/watch` of `access/distributed` do around
+//! Ballista.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_jobs::serving::announce;
-use forebay_jobs::{Books, Carrier, Cut, DEFECT, Missed, RUN_AGAIN, Sender, TaskName, Versions, blocks, follow, found};
+use forebay_jobs::{Begins, Books, Carrier, Cut, Missed, Outcome, RUN_AGAIN, Sender, TaskName, Versions, blocks, follow, found};
 use forebay_oracle::Rule;
 use forebay_runtime::time::sleep;
 use forebay_scheduling::{BlockRange, CopyRules, ScheduleSettings};
-use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
 use super::graph::Graph;
@@ -21,8 +21,6 @@ use crate::world::hosts;
 
 /// How often jobs and executors are looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
-/// An executor that was silent for so long is lost.
-const SILENT: Duration = Duration::from_secs(12);
 /// It says what it has at hand once in so many looks.
 const SAID_EVERY: u32 = 10;
 
@@ -46,6 +44,8 @@ pub(super) struct Jobs {
     over: BTreeMap<String, Ended>,
     /// Runs that executors are to end.
     pub(super) ends: BTreeMap<String, Vec<TaskName>>,
+    /// Tasks that executors should run which say that they have nothing to do, and how often each has said so by now.
+    pub(super) idle: BTreeMap<String, BTreeMap<TaskName, u32>>,
     named: u64,
 }
 
@@ -115,8 +115,7 @@ impl Serving {
     async fn watches(self: &Arc<Self>, own: &str) {
         for look in 0_u32.. {
             sleep(LOOK).await;
-            let silence = |books: &mut Books| books.forget_silent(SILENT);
-            let silent = self.books.lock().decide("silence", Sender::Nobody, silence).unwrap_or_default();
+            let silent = self.books.lock().misses();
             silent.iter().for_each(|executor| self.executor_lost(executor));
             self.carrier.let_go();
             self.look();
@@ -136,25 +135,19 @@ impl Serving {
             let (mut jobs, mut books) = (self.jobs.lock(), self.books.lock());
             for (id, graph) in &mut jobs.graphs {
                 let (stage, attempt) = graph.now();
-                let moved = books.decide("a job that is there", Sender::Job(id), |books| {
-                    books.job_seen(id, || graph.query.ticket.clone());
-                    books.moved(id)
-                });
-                graph.moved(&moved.unwrap_or_default());
-                books.decide("a look at a stage", Sender::Job(id), |books| {
-                    if books.is_new_stage(id, stage, attempt) {
-                        let reads_pieces = stage == 1;
-                        let nothing = (!reads_pieces).then(|| Arc::new(vec![Vec::new(); graph.partitions()]));
-                        books.stage_begins(id, stage, attempt, graph.cut(), format!("stage {stage}"), nothing);
-                        books.may_be_copied(id, stage);
-                        if reads_pieces {
-                            begin.push((id.clone(), attempt, graph.query.clone()));
-                        }
-                    }
-                    if books.is_unseen(id, stage, graph.mark()) {
-                        books.sees(id, stage, graph.mark(), graph.pending());
-                    }
-                });
+                let Some(moved) = books.sees_job(id, || graph.query.ticket.clone()) else { continue };
+                graph.moved(&moved);
+                if !books.is_unseen(id, stage, graph.mark()) {
+                    continue;
+                }
+                let (partitions, reads_pieces) = (graph.partitions(), stage == 1);
+                let begins = || {
+                    let inputs = (!reads_pieces).then(|| Arc::new(vec![Vec::new(); partitions]));
+                    Begins { cut: graph.cut(), kind: format!("stage {stage}"), inputs, may_be_copied: true }
+                };
+                if books.sees_stage((id.as_str(), stage), graph.mark(), || graph.pending().to_vec(), begins) {
+                    begin.push((id.clone(), attempt, graph.query.clone()));
+                }
             }
         }
         for (job, attempt, query) in begin {
@@ -164,10 +157,7 @@ impl Serving {
 
     /// Finds out beside the way what the first stage reads; its tasks wait for that.
     async fn find_inputs(self: Arc<Self>, job: String, attempt: usize, query: Query) {
-        let workers: Vec<WorkerId> = {
-            let books = self.books.lock();
-            books.executors.values().filter(|entry| entry.has_worker()).map(|entry| entry.worker).collect()
-        };
+        let workers = self.books.lock().workers_beside();
         let mut versions = Versions::new();
         let mut partitions: Vec<Vec<BlockRange>> = Vec::new();
         for piece in &query.pieces {
@@ -186,15 +176,9 @@ impl Serving {
     /// Gives the tasks of an executor that is lost to others, or has jobs run again.
     fn executor_lost(&self, executor: &str) {
         let (mut jobs, mut books) = (self.jobs.lock(), self.books.lock());
-        let others = books.executors.keys().any(|other| other != executor);
         let mut over = Vec::new();
         for (id, graph) in &mut jobs.graphs {
-            let passing_on = graph.passing_on();
-            let missed = books.decide("an executor that is lost", Sender::Job(id), |books| {
-                books.copies_go_on(id, executor);
-                (books.attempts.miss(id, executor, &passing_on, others), books.moved(id))
-            });
-            let (missed, moved) = missed.unwrap_or((Missed::PassedOn, Vec::new()));
+            let (missed, moved) = books.loses(id, executor, &graph.passing_on());
             graph.moved(&moved);
             match missed {
                 Missed::PassedOn => over.push(id.clone()),
@@ -206,23 +190,23 @@ impl Serving {
             end(&mut jobs, &mut books, &job, Ended::Failed(RUN_AGAIN.to_owned()));
         }
         jobs.ends.remove(executor);
+        jobs.idle.remove(executor);
     }
 
     /// Ends jobs that have to run again as a whole.
     fn end_spoilt(&self) {
         let (mut jobs, mut books) = (self.jobs.lock(), self.books.lock());
-        let mut spoilt: Vec<String> = jobs.graphs.keys().filter(|id| books.runs_again(id)).cloned().collect();
-        spoilt.extend(books.refused_jobs());
+        // In an order that the seed repeats.
+        let spoilt: BTreeSet<String> = books.spoilt().into_iter().collect();
         for job in spoilt {
-            end(&mut jobs, &mut books, &job, Ended::Failed(DEFECT.to_owned()));
+            end(&mut jobs, &mut books, &job, Ended::Failed("it can't go on".to_owned()));
         }
     }
 
     /// Ends runs that nobody waits for, and finds tasks that are late.
     fn end_unwanted(&self) {
         let (mut jobs, mut books) = (self.jobs.lock(), self.books.lock());
-        books.decide("late tasks", Sender::Nobody, Books::look_for_late);
-        for (name, executor) in books.take_unwanted() {
+        for (name, executor) in books.unwanted() {
             if books.executors.contains_key(&executor) {
                 jobs.ends.entry(executor).or_default().push(name);
             }
@@ -253,7 +237,11 @@ pub(super) fn end(jobs: &mut Jobs, books: &mut Books, id: &str, ended: Ended) {
             jobs.ends.entry(executor).or_default().push(name);
         }
     }
-    let ended = if books.runs_again(id) { Ended::Failed(RUN_AGAIN.to_owned()) } else { ended };
+    let outcome = match &ended {
+        Ended::Done(_) => Outcome::Done { stage: None, rows: graph.rows() },
+        Ended::Failed(_) => Outcome::Failed,
+    };
+    let ended = books.truth(id, outcome).map_or(ended, |truth| Ended::Failed(truth.to_owned()));
     let (state, error) = match &ended {
         Ended::Done(_) => ("done", String::new()),
         Ended::Failed(error) => ("failed", error.clone()),

@@ -94,12 +94,12 @@ impl Books {
     }
 
     /// Whether a job was ended by a defect.
-    pub fn is_refused(&self, job: &str) -> bool {
+    pub(crate) fn is_refused(&self, job: &str) -> bool {
         self.refused.jobs.contains(job)
     }
 
     /// The jobs that were ended by a defect.
-    pub fn refused_jobs(&self) -> HashSet<String> {
+    pub(crate) fn refused_jobs(&self) -> HashSet<String> {
         self.refused.jobs.clone()
     }
 
