@@ -42,8 +42,8 @@ pub use queue::{QUEUE_LIMITS, QueueLimits, StepQueue};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use repeats::{Calls, Made};
 pub use reshard::{
-    KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, recut,
-    shards_for, start, switch, tails_fit,
+    KeptAt, LogState, Piece, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch,
+    merged, pieces, recut, shards_for, split, start, switch, tails_fit,
 };
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;

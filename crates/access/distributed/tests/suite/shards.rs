@@ -1,7 +1,7 @@
 //! Datasets of shards in queries of a cluster.
 
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 
 use crate::bed::{Bed, rows};
 
@@ -15,7 +15,7 @@ async fn clerks(bed: &Bed) {
     for shard in 0..3 {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns.clone(), 0.01).unwrap();
-        for id in (0..300u64).filter(|id| shard_of(&Key::U64(*id), 3) == shard) {
+        for id in (0..300u64).filter(|id| KeyMap::Hash(3).shard_of(&Key::U64(*id)) == shard) {
             building.push(Key::U64(id), vec![Value::Text(format!("clerk {} {id}", ["a", "b", "c"][id as usize % 3]))]).unwrap();
         }
         building.finish().unwrap();

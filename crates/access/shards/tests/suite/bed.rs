@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_shards::{ShardStatus, Shards, create};
 pub use forebay_testbed::BUCKET;
 use forebay_testbed::{TestCluster, add_mount};
@@ -110,7 +110,7 @@ pub async fn store(
     for shard in 0..shards {
         let part = folder.join(format!("part{shard}of{shards}"));
         if !part.exists() {
-            build(&part, |key| shard_of(key, shards) == shard);
+            build(&part, |key| KeyMap::Hash(shards).shard_of(key) == shard);
         }
         creating.push(&part, |_| {}).await?;
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use forebay_runtime::Computing;
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store};
 use forebay_shards::{Shards, create};
 use forebay_sql::{Engine, EngineSettings, ShardBatches};
 use forebay_testbed::{Spans, trace_id, traceparent};
@@ -82,7 +82,7 @@ async fn lake() -> (Cluster, Engine) {
     for shard in 0..SHARDS {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns(), 0.01).unwrap();
-        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| shard_of(key, SHARDS) == shard) {
+        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| KeyMap::Hash(SHARDS).shard_of(key) == shard) {
             building.push(key, values).unwrap();
         }
         building.finish().unwrap();
