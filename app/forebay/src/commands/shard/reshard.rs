@@ -52,7 +52,7 @@ fn print(is_json: bool, resharded: &Resharded) -> Outcome {
     let Resharded { dataset, before, shards, bytes, .. } = resharded;
     show(is_json, resharded, |output| {
         output.line(&match before == shards {
-            true => format!("{dataset}: it has {before} shards, as before"),
+            true => format!("{dataset}: it has {before} shards already"),
             false => format!("{dataset}: {shards} shards in place of {before}, {} in shared storage", format_bytes(*bytes)),
         })
     })

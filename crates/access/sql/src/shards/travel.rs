@@ -53,6 +53,8 @@ pub fn shard_scan_to_bytes(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<u
 pub fn shard_scan_of(bytes: &[u8], client: &Client, trace: Option<TraceContext>) -> Result<Arc<dyn ExecutionPlan>> {
     let written: Written =
         serde_json::from_slice(bytes).map_err(|error| Error::corrupt(format!("a scan of shards can't be read: {error}")))?;
+    // Who sends it may be anyone of the cluster.
+    written.dataset.map().check(written.dataset.shards.len(), written.dataset.columns.key_type())?;
     let shards = Shards::at(client, written.path, written.id, written.dataset);
     let columns = shards.columns();
     let key = |key: &Json| columns.key_of(&Literal::from_json(key)?);

@@ -82,6 +82,9 @@ impl KeyMap {
 
     /// The shards that may have keys of a range, which stand side by side.
     pub fn meeting(&self, range: &KeyRange) -> Range<usize> {
+        if range.is_empty() {
+            return 0..0;
+        }
         let Self::Ranges(splits) = self else { return 0..self.shards() };
         let first = match &range.from {
             Bound::Included(key) | Bound::Excluded(key) => self.shard_of(key),
@@ -93,7 +96,8 @@ impl KeyMap {
             Bound::Unbounded => splits.len(),
         };
         debug_assert!(first.max(last) < self.shards(), "each key is in a shard");
-        if first <= last { first..last + 1 } else { 0..0 }
+        assert!(first <= last, "the end that comes first is in a shard that comes first");
+        first..last + 1
     }
 
     /// The same for several ranges, ascending, each once.

@@ -38,6 +38,15 @@ impl KeyRange {
         Self { from: Bound::Included(Key::Bytes(prefix.to_vec())), to }
     }
 
+    /// Whether there are none of them, by their ends: between two numbers one after the other that is not said.
+    pub fn is_empty(&self) -> bool {
+        match (&self.from, &self.to) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (Bound::Included(from), Bound::Included(to)) => from > to,
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
+        }
+    }
+
     /// Whether a key is one of them.
     pub fn contains(&self, key: &Key) -> bool {
         let is_from = match &self.from {

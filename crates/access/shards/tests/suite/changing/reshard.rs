@@ -36,7 +36,7 @@ impl Model {
     }
 
     /// Changes some records, different ones each round, with a call a shard and with calls of their own.
-    async fn change(&mut self, shards: &Shards, round: i64) {
+    pub async fn change(&mut self, shards: &Shards, round: i64) {
         let keys: Vec<i64> = (round * 5..400).step_by(37).collect();
         let name = format!("round {round}");
         let puts: Vec<Json> = keys.iter().map(|key| json!({"put": record(*key, &name)})).collect();

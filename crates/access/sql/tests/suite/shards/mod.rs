@@ -2,6 +2,7 @@
 
 mod joins;
 mod points;
+mod ranges;
 
 use std::sync::Arc;
 
@@ -74,15 +75,21 @@ fn row(number: i64) -> (Key, Vec<Value>, String) {
 
 /// The rows as `/lake/t.shards` and as `/lake/t.parquet`.
 async fn lake() -> (Cluster, Engine) {
+    lake_by(&KeyMap::Hash(SHARDS)).await
+}
+
+/// The same, where a map says which shard has which keys.
+async fn lake_by(map: &KeyMap) -> (Cluster, Engine) {
     let cluster = Cluster::start().await;
     let engine = cluster.engine();
     let folder = tempfile::tempdir().unwrap();
     let path = "/lake/t.shards".parse().unwrap();
     let mut creating = create(&cluster.client, &path, columns(), vec![0.9], false).await.unwrap();
-    for shard in 0..SHARDS {
+    creating.by(map);
+    for shard in 0..map.shards() {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns(), 0.01).unwrap();
-        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| KeyMap::Hash(SHARDS).shard_of(key) == shard) {
+        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| map.shard_of(key) == shard) {
             building.push(key, values).unwrap();
         }
         building.finish().unwrap();
