@@ -24,7 +24,10 @@ async fn conditions_on_the_key_leave_out_shards_and_no_rows() {
         ("select id from T where id <> 7", "all records"),
         ("select id from T where id in (7, 8, 1300) and id > 7", "3 keys"),
         ("select part, count(*) from T where id >= 0 group by part", "3 of 4 shards"),
-        ("select a.id from T a join T b on a.id = b.part where a.id between 0 and 3 and b.id between 100 and 200", "1 of 4 shards"),
+        (
+            "select a.id from T a join T b on a.id = b.part where a.id between 0 and 3 and b.id between 100 and 200",
+            "1 of 4 shards",
+        ),
     ] {
         let of = |table: &str| query.replace('T', table);
         let (shards, file) = (of("'/lake/t.shards'"), of("'/lake/t.parquet'"));
