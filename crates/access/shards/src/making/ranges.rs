@@ -47,8 +47,9 @@ impl FromStr for ReshardTo {
 
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
-        let number =
-            |text: &str| text.parse().map_err(|_| Error::invalid(format!("{text:?} is no number of a shard: write split:3")));
+        let number = |text: &str| {
+            text.parse::<u32>().map_err(|_| Error::invalid(format!("{text:?} is no number of a shard: write split:3")))
+        };
         match text.split_once(':') {
             Some(("split", shard)) => return number(shard).map(Self::Split),
             Some(("merge", shard)) => return number(shard).map(Self::Merge),

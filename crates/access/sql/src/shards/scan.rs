@@ -65,6 +65,7 @@ impl ShardScan {
         let partitions = Partitioning::UnknownPartitioning(places.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
         debug_assert!(!places.is_empty(), "a dataset has shards, and a plan parts");
+        debug_assert!(places.is_sorted(), "each is asked once, in order");
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
         let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());

@@ -57,6 +57,7 @@ pub fn split(bytes: &[u64], shard: u32) -> Result<Vec<Piece>> {
     }
     let Some(piece) = pieces.get_mut(shard as usize) else { return Err(no_shard(shard, count)) };
     piece.parts = 2;
+    debug_assert_eq!(pieces.len(), count, "each of the others stays as it is");
     Ok(pieces)
 }
 
@@ -70,7 +71,9 @@ pub fn merged(bytes: &[u64], shard: u32) -> Result<Vec<Piece>> {
         return Err(no_shard(next.try_into().unwrap_or(u32::MAX), count));
     }
     let next = pieces.remove(next);
-    pieces[shard as usize].shards.end = next.shards.end;
+    let both = &mut pieces[shard as usize];
+    debug_assert_eq!(both.shards.end, next.shards.start, "they stand side by side");
+    both.shards.end = next.shards.end;
     Ok(pieces)
 }
 
