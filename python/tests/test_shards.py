@@ -335,11 +335,14 @@ def test_a_dataset_is_given_other_shards(fb, changed):
     assert len(changed.status()) == 5
     assert other.get_many([one["id"] for one in ROWS]) == ROWS, "who had it open is led on"
     assert changed.reshard(size="1GiB")["shards"] == 1
-    for wrong in ({}, {"shards": 2, "size": "1MiB"}):
-        with pytest.raises(ValueError, match="shards= or size="):
+    for wrong in ({}, {"shards": 2, "size": "1MiB"}, {"split": 1, "merge": 1}):
+        with pytest.raises(ValueError, match="one of shards="):
             changed.reshard(**wrong)
     with pytest.raises(forebay.Invalid):
         changed.reshard(shards=0)
+    for one in ({"split": 0}, {"merge": 0}):
+        with pytest.raises(forebay.Invalid, match="spread by a hash"):
+            changed.reshard(**one)
 
     async def awaited():
         there = await fb.aio.shards.open(changed.path)

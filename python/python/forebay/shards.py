@@ -192,14 +192,18 @@ class Shards(_Opened):
         """Has workers refresh it so often (``"5m"``), or not by themselves any more (``None``)."""
         self._shards.refresh_every(every)
 
-    def reshard(self, *, shards: int | None = None, size: str | int | None = None) -> dict[str, Any]:
+    def reshard(
+        self, *, shards: int | None = None, size: str | int | None = None, split: int | None = None, merge: int | None = None
+    ) -> dict[str, Any]:
         """Gives it so many shards, or as many as have about ``size`` of input each (``"128MiB"``, or bytes), while it is asked and changed.
+
+        Of ranges of keys ``split`` is the shard, numbered from 0, that is cut in two, and ``merge`` the one that becomes one with the next.
 
         The new ones are made on this machine, one after the other, in its temporary folder. Gives how many there were and are.
         Takes the right to write in the mount. :class:`forebay.Retry` where more is written meanwhile than the new shards could take
         over.
         """
-        self._shards, told = self._shards.reshard(_reshard_to(shards, size))
+        self._shards, told = self._shards.reshard(_reshard_to(shards, size, split, merge))
         return dict(json.loads(told))
 
     def __repr__(self) -> str:
@@ -356,9 +360,11 @@ class AsyncShards(_Opened):
         """Has workers refresh it so often, or not by themselves any more."""
         await self._shards.refresh_every(every, aio=True)
 
-    async def reshard(self, *, shards: int | None = None, size: str | int | None = None) -> dict[str, Any]:
-        """Gives it so many shards, or as many as have about ``size`` of input each."""
-        self._shards, told = await self._shards.reshard(_reshard_to(shards, size), aio=True)
+    async def reshard(
+        self, *, shards: int | None = None, size: str | int | None = None, split: int | None = None, merge: int | None = None
+    ) -> dict[str, Any]:
+        """Gives it other shards, as :meth:`Shards.reshard` does."""
+        self._shards, told = await self._shards.reshard(_reshard_to(shards, size, split, merge), aio=True)
         return dict(json.loads(told))
 
 
@@ -402,13 +408,18 @@ def _follows(text: str) -> dict[str, Any] | None:
     return None if follows is None else dict(follows)
 
 
-def _reshard_to(shards: int | None, size: str | int | None) -> str:
-    if shards is not None and size is None:
-        return str(int(shards))
-    if size is None or shards is not None:
-        raise ValueError("shards= or size= says how many shards there are to be")
-    # Without a unit it would be a number of shards.
-    return f"{int(size)}B" if str(size).isdigit() else str(size)
+def _reshard_to(shards: int | None, size: str | int | None, split: int | None, merge: int | None) -> str:
+    if [shards, size, split, merge].count(None) == 3:
+        if shards is not None:
+            return str(int(shards))
+        if split is not None:
+            return f"split:{int(split)}"
+        if merge is not None:
+            return f"merge:{int(merge)}"
+        if size is not None:
+            # Without a unit it would be a number of shards.
+            return f"{int(size)}B" if str(size).isdigit() else str(size)
+    raise ValueError("one of shards=, size=, split= and merge= says which shards there are to be")
 
 
 def _batches(records: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:

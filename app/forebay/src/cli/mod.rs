@@ -38,7 +38,7 @@ pub(crate) use node::{
 };
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
-    ShardAckArgs, ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs,
+    By, ShardAckArgs, ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs,
     ShardGetArgs, ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardReshardArgs, ShardScanArgs,
     ShardSearchArgs, ShardStatusArgs, ShardTuneArgs,
 };

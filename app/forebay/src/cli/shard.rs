@@ -137,6 +137,9 @@ pub(crate) struct ShardCreateArgs {
     /// How many shards; without it one for about each 128 MiB of the files
     #[arg(long, value_name = "N")]
     pub(crate) shards: Option<usize>,
+    /// How keys are spread over shards: by a hash, or by ranges of about as many bytes each, of which a condition on the key asks those that it meets
+    #[arg(long, value_name = "hash|range", value_enum, default_value_t = By::Hash, hide_possible_values = true)]
+    pub(crate) by: By,
     /// How much each replica of a shard stores, as a part of the input: more answers faster
     #[arg(long, value_name = "RATIO,..", value_delimiter = ',', default_value = "0.9,0.5", value_parser = ratio)]
     pub(crate) replicas: Vec<f64>,
@@ -152,6 +155,15 @@ pub(crate) struct ShardCreateArgs {
     /// What was made as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How keys are spread over shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum By {
+    /// By a hash of the key.
+    Hash,
+    /// By ranges of keys.
+    Range,
 }
 
 #[derive(Args)]
@@ -208,7 +220,7 @@ pub(crate) struct ShardOrderArgs {
 }
 
 #[derive(Args)]
-#[command(group(clap::ArgGroup::new("to").required(true).args(["shards", "size"])))]
+#[command(group(clap::ArgGroup::new("to").required(true).args(["shards", "size", "split", "merge"])))]
 pub(crate) struct ShardReshardArgs {
     /// The dataset: a folder of a mount
     pub(crate) dataset: ForebayPath,
@@ -218,6 +230,12 @@ pub(crate) struct ShardReshardArgs {
     /// As many as have about so much input each
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<ByteSize>,
+    /// Of ranges of keys: cut this shard, numbered from 0, in two
+    #[arg(long, value_name = "SHARD")]
+    pub(crate) split: Option<u32>,
+    /// Of ranges of keys: make this shard and the next one
+    #[arg(long, value_name = "SHARD")]
+    pub(crate) merge: Option<u32>,
     /// What it has then as a JSON object
     #[arg(long)]
     pub(crate) json: bool,

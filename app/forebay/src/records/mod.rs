@@ -79,7 +79,7 @@ impl Wanted<'_> {
 }
 
 /// About how many bytes a record takes.
-fn bytes_of((key, values): &(Key, Vec<Value>)) -> usize {
+pub(crate) fn bytes_of((key, values): &(Key, Vec<Value>)) -> usize {
     let bytes = |value: &Value| match value {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) => bytes.len(),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Literal, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Literal, Store};
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
@@ -44,7 +44,7 @@ impl Data {
         let mut building = Store::build(folder, self.columns()?, BASE_SIZE)?.with_cold();
         for (row, key) in self.records.keys.iter().enumerate() {
             let key = Key::U64(*key);
-            if shard_of(&key, of) == shard {
+            if KeyMap::Hash(of).shard_of(&key) == shard {
                 building.push(key, self.texts(row).map(|(_, text)| Value::Text(text.to_string())).collect())?;
             }
         }

@@ -33,4 +33,4 @@ pub use refresh::{
     objects_like,
 };
 pub use scratch::Scratch;
-pub use status::{ClaimStatus, ReplicaStatus, ShardStatus};
+pub use status::{ClaimStatus, RangeStatus, ReplicaStatus, ShardStatus};

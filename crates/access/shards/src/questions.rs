@@ -1,10 +1,11 @@
 //! What a dataset is asked.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
-use forebay_navigation::recut;
-use forebay_shard::Key;
-use forebay_shard_store::{ColumnKind, Condition, Literal, shard_of};
+use forebay_shard::{Key, KeyMap};
+use forebay_shard_store::{ColumnKind, Condition, Literal};
 use forebay_types::{Error, Result};
 use futures::future::try_join_all;
 use serde_json::{Value as Json, json};
@@ -15,17 +16,17 @@ use crate::follow::at_present;
 /// Hits that a worker gives at once at most.
 const PAGE_HITS: usize = 100_000;
 
-/// Keys that a shard of so many has.
+/// Keys that a shard of those of a map has.
 struct Part {
     shard: usize,
-    of: usize,
+    of: KeyMap,
 }
 
 impl Part {
-    /// Which of so many other shards have some of them.
-    fn targets(&self, shards: usize) -> Result<Vec<usize>> {
-        assert!(self.shard < self.of, "shards are numbered from 0");
-        let from = recut(self.of as u32, shards as u32)?;
+    /// Which of the shards of another map have some of them.
+    fn targets(&self, to: &KeyMap) -> Result<Vec<usize>> {
+        assert!(self.shard < self.of.shards(), "shards are numbered from 0");
+        let from = self.of.recut(to)?;
         let has = |target: &usize| from[*target].iter().any(|share| share.shard as usize == self.shard);
         Ok((0..from.len()).filter(has).collect())
     }
@@ -40,8 +41,40 @@ impl Shards {
     }
 
     async fn search_all(&self, condition: &Json, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-        let shards = (0..self.dataset.shards.len()).map(|shard| self.search_one(shard, condition, after, limit));
-        Ok(lowest(self.columns().key().kind, try_join_all(shards).await?, limit))
+        let (kind, shards) = (self.columns().key().kind, self.in_order(after));
+        // By hash the lowest keys may be in any of them; of ranges those of the first ones may be enough.
+        let mut at_once = if self.dataset.splits.is_some() && limit.is_some() { 1 } else { shards.len() };
+        let (mut hits, mut done) = (Vec::new(), 0);
+        while done < shards.len() {
+            let end = (done + at_once).min(shards.len());
+            let pages = (done..end).map(|place| self.search_one(shards[place].0, condition, after, limit));
+            let mut all = try_join_all(pages).await?;
+            all.push(hits);
+            hits = lowest(kind, all, limit);
+            (done, at_once) = (end, at_once * 2);
+            let is_below = |least: &Key| hits.last().is_some_and(|last| order(kind, last, least) == Ordering::Less);
+            let next = shards.get(done).and_then(|(_, least)| least.as_ref());
+            if limit.is_some_and(|limit| hits.len() >= limit) && next.is_some_and(is_below) {
+                break;
+            }
+        }
+        Ok(hits)
+    }
+
+    /// The shards that may have keys behind one, in the order of the least such keys that they may have, with these where they are known.
+    fn in_order(&self, after: Option<&Key>) -> Vec<(usize, Option<Key>)> {
+        let (map, mut seen, mut shards) = (self.dataset.map(), BTreeSet::new(), Vec::new());
+        for range in self.columns().keys_after(after) {
+            for shard in map.meeting(&range).filter(|shard| seen.insert(*shard)) {
+                let least = match map.range_of(shard).and(&range).from {
+                    Bound::Included(key) | Bound::Excluded(key) => Some(key),
+                    Bound::Unbounded => None,
+                };
+                shards.push((shard, least));
+            }
+        }
+        debug_assert!(shards.len() <= map.shards(), "each is asked once");
+        shards
     }
 
     /// The same of one shard: of those keys that were in it when the dataset was opened, whichever shards have them now.
@@ -52,11 +85,11 @@ impl Shards {
         after: Option<&Key>,
         limit: Option<usize>,
     ) -> Result<Vec<Key>> {
-        let of = Part { shard, of: self.dataset.shards.len() };
+        let of = Part { shard, of: self.dataset.map() };
         at_present!(self, at => at.search_part(&of, std::ptr::eq(self, at), condition, after, limit))
     }
 
-    /// Searches for keys that are in a shard of so many, which are this one's shards or were some of before.
+    /// Searches for keys that are in a shard of a map, which is this one's or was that of before.
     async fn search_part(
         &self,
         part: &Part,
@@ -68,7 +101,7 @@ impl Shards {
         if is_own {
             return self.search_one(part.shard, condition, after, limit).await;
         }
-        let targets = part.targets(self.dataset.shards.len())?;
+        let targets = part.targets(&self.dataset.map())?;
         let wanted = limit.map_or(PAGE_HITS, |limit| limit.saturating_mul(2).clamp(PAGE_HITS / 100, PAGE_HITS));
         let (mut hits, mut last) = (Vec::new(), after.cloned());
         loop {
@@ -76,7 +109,7 @@ impl Shards {
             let page = lowest(self.columns().key().kind, try_join_all(pages).await?, Some(wanted));
             let came = page.len();
             last = page.last().cloned().or(last);
-            hits.extend(page.into_iter().filter(|key| shard_of(key, part.of) == part.shard));
+            hits.extend(page.into_iter().filter(|key| part.of.shard_of(key) == part.shard));
             if came < wanted || limit.is_some_and(|limit| hits.len() >= limit) {
                 hits.truncate(limit.unwrap_or(usize::MAX));
                 return Ok(hits);
@@ -121,7 +154,7 @@ impl Shards {
 
     /// The same of one shard, as [`Self::search_shard`] has it.
     pub async fn count_shard(&self, shard: usize, condition: Option<&Json>) -> Result<u64> {
-        let of = Part { shard, of: self.dataset.shards.len() };
+        let of = Part { shard, of: self.dataset.map() };
         at_present!(self, at => at.count_part(&of, std::ptr::eq(self, at), condition))
     }
 

@@ -3,6 +3,7 @@
 use forebay_client::{ShardClaim, ShardState};
 use forebay_types::{Result, WorkerId};
 use futures::future::join_all;
+use serde_json::Value as Json;
 
 use crate::Shards;
 
@@ -22,8 +23,22 @@ pub struct ShardStatus {
     /// Who has two disks acknowledge its changes now; not there where nobody does, as while none come.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimStatus>,
+    /// The keys that it may have, where these are in ranges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeStatus>,
     /// The workers that hold it, the first one first, and others that answered for them.
     pub replicas: Vec<ReplicaStatus>,
+}
+
+/// Keys from one to another, in the order in which they are kept: numbers below zero stand behind all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
+pub struct RangeStatus {
+    /// The least; not there where none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Json>,
+    /// All are below this; not there where nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<Json>,
 }
 
 /// Who writes a shard, whose changes are acknowledged when two workers' disks have them.
@@ -93,6 +108,12 @@ impl Shards {
         Ok((0..self.dataset.shards.len()).map(|shard| self.shard_status(shard, &states)).collect())
     }
 
+    fn range_of(&self, shard: usize) -> Option<RangeStatus> {
+        let splits = self.dataset.splits.as_ref()?;
+        let key = |place: Option<usize>| splits.get(place?).map(|key| self.columns().key_json(key));
+        Some(RangeStatus { from: key(shard.checked_sub(1)), below: key(Some(shard)) })
+    }
+
     fn shard_status(&self, shard: usize, states: &[(WorkerId, ShardState)]) -> ShardStatus {
         let (sizes, orders) = (&self.dataset.replicas, self.dataset.orders);
         let holders = self.holders(shard);
@@ -125,6 +146,7 @@ impl Shards {
             stored_bytes: of.bytes(),
             ack: orders.ack.to_string(),
             claim: claims.min_by_key(|claim| claim.held_ms).map(ClaimStatus::of),
+            range: self.range_of(shard),
             replicas: replicas.collect(),
         }
     }

@@ -2,7 +2,7 @@
 //! BlowFish, NSDI'16).
 //!
 //! Owns: the bytes of a shard (docs/specs/shard.md), how they are built, searched and read, which layers there are and
-//! which the dial adds next.
+//! which the dial adds next; which shard of a dataset has a key ([`KeyMap`]).
 //! Never does: files, mapping, threads, logs, clocks. Parts come and go as [`bytes::Bytes`]; long work comes as steps that
 //! the caller's threads run.
 //!
@@ -19,6 +19,7 @@ mod interval;
 mod inverted;
 mod keys;
 mod layers;
+mod mapping;
 mod model;
 mod part;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use layers::build::LayerBuilder;
 pub use layers::id::{LayerId, LayerKind};
 pub use layers::layered::Layered;
 pub use layers::{LayerInfo, VerifiedLayer};
+pub use mapping::{KeyMap, KeyRange, KeySample, SPLIT_BYTES_MAX, key_hash};
 pub use model::key::{Key, KeyType};
 pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
 pub use model::value::{Value, ValueType};

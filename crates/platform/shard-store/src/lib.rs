@@ -18,8 +18,7 @@ pub use dataset::{
     Acknowledged, Dataset, DatasetBounds, DatasetCold, DatasetFile, DatasetFollowing, DatasetOrders, DatasetPin, DatasetShard,
     DatasetSource, GARBAGE_AFTER, KEY_BYTES_MAX, KEYS_MAX, LogClaim, LogObject, LogPlace, LoggedCall, NextShards, Packed,
     SOURCES_BYTES_MAX, SOURCES_MAX, Stored, Tail, data_key, decode_keys, decode_sources, encode_keys, encode_sources, garbage,
-    has_keys, key_hash, keys_name, manifest_key, manifest_number, manifest_tag, merge, moved_call, needed, pack, recut, shard_of,
-    too_many_sources,
+    has_keys, keys_name, manifest_key, manifest_number, manifest_tag, merge, moved_call, needed, pack, recut, too_many_sources,
 };
 pub use exact::exact_json;
 pub use folder::AskedShares;

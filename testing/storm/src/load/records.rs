@@ -13,8 +13,8 @@ use forebay_client::Client;
 use forebay_oracle::history::{Door, Failure, Recorder, What};
 use forebay_oracle::load::{Keys, Shared, answered, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule, Violation, records};
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Acknowledged, ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Acknowledged, ChangeIf, Column, ColumnKind, Columns, Literal, Store};
 use forebay_shards::{Shards, create, latest_manifest};
 use forebay_types::{ForebayPath, Result};
 use parking_lot::Mutex;
@@ -246,7 +246,7 @@ async fn make(client: &Client, path: &ForebayPath, folder: &Path) -> Result<()> 
         let mut building = Store::build(&part, columns()?, REPLICAS[0])?;
         for number in 0..STILL {
             let key = Key::U64(number);
-            if shard_of(&key, SHARDS) == shard {
+            if KeyMap::Hash(SHARDS).shard_of(&key) == shard {
                 building.push(key, vec![Value::Text(still(number))])?;
             }
         }

@@ -3,21 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use forebay_client::Client;
-use forebay_shard::Key;
-use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
+use forebay_shard::{Key, KeyMap, KeySample};
+use forebay_shard_store::{Columns, Dataset, DatasetShard, Store};
 use forebay_shards::{Shards, check_followed, create, is_visible, objects_followed, objects_like};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::tell_of_repeated;
-use crate::cli::ShardCreateArgs;
+use crate::cli::{By, ShardCreateArgs};
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::show;
 use crate::progress;
-use crate::records::{self, Input, Wanted, of_paths};
+use crate::records::{self, Input, Wanted, bytes_of, of_paths};
 use crate::tree::{Tree, beside};
 
 /// Bytes of files for each shard, when nobody says how many.
@@ -52,7 +52,13 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     let (columns, file_bytes) = look(&files, &wanted)?;
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
+    let map = match args.by {
+        By::Hash => KeyMap::Hash(count),
+        By::Range => KeyMap::Ranges(sample(&files, &wanted, &columns, count)?.splits(count)),
+    };
+    let count = map.shards();
     let mut creating = create(&client, &args.dataset, columns.clone(), args.replicas.clone(), args.replace).await?;
+    creating.by(&map);
     if let Some(every) = args.refresh {
         creating.follow(args.from.clone(), every)?;
     }
@@ -62,7 +68,7 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     let mut read = 0;
     for shard in 0..count {
         let folder = scratch.path().join("shard");
-        read += build(&files, &wanted, &columns, (shard, count), &folder, args.refresh.is_some())?;
+        read += build(&files, &wanted, &columns, (shard, &map), &folder, args.refresh.is_some())?;
         let bar = progress::spinner(&format!("storing shard {} of {count}", shard + 1));
         creating.push(&folder, |_| {}).await?;
         bar.finish_and_clear();
@@ -91,17 +97,38 @@ fn keys(file: &Source, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// The records of one shard of so many, from all files; of those that are followed each has to be one that workers take. How many
+/// Keys of all files, with the bytes of their records, for so many ranges.
+fn sample(files: &[Source], wanted: &Wanted<'_>, columns: &Columns, ranges: usize) -> Result<KeySample> {
+    let mut sample = KeySample::new(ranges);
+    // One range has all.
+    if ranges == 1 {
+        return Ok(sample);
+    }
+    let wanted = &Wanted { like: Some(columns), ..*wanted };
+    let inputs = files.iter().map(|file| file.open(wanted)).collect::<Result<Vec<_>>>()?;
+    let bar = progress::bytes("looking where ranges end", inputs.iter().map(|input| input.bytes).sum());
+    for (file, input) in files.iter().zip(inputs) {
+        for piece in input.records {
+            let piece = piece.context(|| &file.name)?;
+            piece.records.iter().for_each(|record| sample.push(&record.0, bytes_of(record) as u64));
+            bar.inc(piece.bytes);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(sample)
+}
+
+/// The records of one shard of those of a map, from all files; of those that are followed each has to be one that workers take. How many
 /// were read for it.
 fn build(
     files: &[Source],
     wanted: &Wanted<'_>,
     columns: &Columns,
-    (shard, count): (usize, usize),
+    (shard, map): (usize, &KeyMap),
     folder: &Path,
     is_followed: bool,
 ) -> Result<u64> {
-    let wanted = &Wanted { like: Some(columns), ..*wanted };
+    let (wanted, count) = (&Wanted { like: Some(columns), ..*wanted }, map.shards());
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
     let inputs = files.iter().map(|file| file.open(wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
@@ -111,7 +138,7 @@ fn build(
         for piece in input.records {
             let piece = piece.context(|| &file.name)?;
             for (key, values) in piece.records {
-                if shard_of(&key, count) == shard {
+                if map.shard_of(&key) == shard {
                     if is_followed {
                         check_followed(columns, &key, &values).context(|| &file.name)?;
                     }

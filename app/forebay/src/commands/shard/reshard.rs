@@ -27,10 +27,14 @@ pub(super) fn run(config: &Config, args: &ShardReshardArgs) -> Outcome {
 }
 
 async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Outcome {
-    let to = match (args.shards, args.size) {
-        (Some(shards), _) => ReshardTo::Shards(shards),
-        (None, Some(size)) => ReshardTo::BytesEach(size.0),
-        (None, None) => return Err(Error::invalid("--shards or --size says how many shards there are to be").into()),
+    let to = match (args.shards, args.size, args.split, args.merge) {
+        (Some(shards), ..) => ReshardTo::Shards(shards),
+        (_, Some(size), ..) => ReshardTo::BytesEach(size.0),
+        (.., Some(shard), _) => ReshardTo::Split(shard),
+        (.., Some(shard)) => ReshardTo::Merge(shard),
+        (None, None, None, None) => {
+            return Err(Error::invalid("--shards, --size, --split or --merge says which shards there are to be").into());
+        }
     };
     let client = connect(config).await?;
     let before = Shards::open(&client, &args.dataset).await?.dataset().shards.len();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use forebay_shards::{ClaimStatus, ReplicaStatus, ShardStatus, Shards};
+use forebay_shards::{ClaimStatus, RangeStatus, ReplicaStatus, ShardStatus, Shards};
 use forebay_types::{format_bytes, format_duration};
 
-use super::{orders, refresh};
+use super::{key_line, orders, refresh};
 use crate::cli::ShardStatusArgs;
 use crate::config::Config;
 use crate::connect::connect;
@@ -37,6 +37,8 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
         output.line(&announced(next.shards.len()))?;
     }
     follows.iter().flat_map(refresh::words).try_for_each(|line| output.line(&line))?;
+    let ranges = status.iter().filter_map(|shard| Some((shard.shard, shard.range.as_ref()?)));
+    ranges.map(|(shard, range)| ranged(shard, range)).try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();
@@ -54,6 +56,18 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
 /// That there are to be other shards, in words.
 fn announced(shards: usize) -> String {
     format!("about to have {shards} shards: where nobody works on it, `forebay shard reshard --shards {shards}` again ends it")
+}
+
+/// Which keys a shard may have, in words.
+fn ranged(shard: u32, range: &RangeStatus) -> String {
+    let (from, below) = (range.from.as_ref().map(key_line), range.below.as_ref().map(key_line));
+    let keys = match (from, below) {
+        (Some(from), Some(below)) => format!("keys from {from}, below {below}"),
+        (Some(from), None) => format!("keys from {from}"),
+        (None, Some(below)) => format!("keys below {below}"),
+        (None, None) => "all keys".to_string(),
+    };
+    format!("shard {shard}: {keys}")
 }
 
 /// Who writes a shard, in words.
@@ -108,13 +122,22 @@ mod tests {
     }
 
     #[test]
+    fn which_keys_a_shard_may_have_is_said_in_a_line() {
+        let said = |from: Option<serde_json::Value>, below: Option<serde_json::Value>| ranged(3, &RangeStatus { from, below });
+        assert_eq!(said(Some(5.into()), Some("m".into())), "shard 3: keys from 5, below m");
+        let cut = serde_json::json!({"base64": "YcM="});
+        assert_eq!(said(None, Some(cut)), "shard 3: keys below x'61c3'", "a split point may end within a letter");
+        assert_eq!([said(Some(5.into()), None), said(None, None)], ["shard 3: keys from 5", "shard 3: all keys"]);
+    }
+
+    #[test]
     fn a_size_is_a_part_of_an_input_that_is_large_enough_for_one() {
         let (size, bytes, now) = (Some(0.5), Some(600 << 10), Some(0.5));
         let replica = ReplicaStatus { worker: "1".to_string(), size, bytes, now, ..ReplicaStatus::default() };
         let of = |input_bytes| {
             let ack = "storage".to_string();
-            let shard =
-                ShardStatus { shard: 0, records: 9, input_bytes, stored_bytes: 9, ack, claim: None, replicas: Vec::new() };
+            let (shard, records, stored_bytes, claim, range, replicas) = (0, 9, 9, None, None, Vec::new());
+            let shard = ShardStatus { shard, records, input_bytes, stored_bytes, ack, claim, range, replicas };
             row(&shard, &replica)[3].clone()
         };
         assert_eq!((of(70), of(0), of(1200 << 10)), ("-".to_string(), "-".to_string(), "0.500".to_string()));

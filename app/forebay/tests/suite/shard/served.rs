@@ -161,6 +161,44 @@ fn has_other_shards(home: &Path, address: &str) {
     reshard(&["--shards", "2", "--size", "1GiB"]).fails(2, &["--size"]);
 }
 
+#[test]
+fn a_dataset_by_ranges_of_keys_answers_so_too_and_its_ranges_are_cut_and_joined() {
+    let bucket = Bucket::s3();
+    let (home, up, address) = lake(&bucket);
+    bucket.put("rows/a.jsonl", &lines(0..ROWS));
+    std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
+    let run = |arguments: &[&str]| ask(home.path(), &address, arguments);
+    run(&["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
+    let create = ["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "4", "--by"];
+    run(&[&create[..], &["order"]].concat()).fails(2, &["hash", "range"]);
+    let made = run(&[&create[..], &["range", "--json"]].concat()).ok().json().remove(0);
+    assert_eq!((&made["records"], &made["shards"]), (&json!(ROWS), &json!(4)));
+    let status = || run(&["status", "/lake/rows.shards", "--json"]).ok().json();
+    let shards = status();
+    for (shard, next) in shards.iter().zip(&shards[1..]) {
+        assert_eq!(shard["range"]["below"], next["range"]["from"], "one begins where the other ends");
+        assert!((150..450).contains(&shard["records"].as_i64().unwrap()), "{shard}");
+    }
+    assert_eq!((&shards[0]["range"]["from"], &shards[3]["range"]["below"]), (&Value::Null, &Value::Null));
+    let words = run(&["status", "/lake/rows.shards"]).ok().text();
+    assert!(words.contains(&format!("shard 0: keys below {}\n", shards[0]["range"]["below"])), "{words}");
+    all_the_same(home.path(), &address);
+    let split = run(&["reshard", "/lake/rows.shards", "--split", "1"]).ok().text();
+    assert!(split.contains("5 shards in place of 4"), "{split}");
+    assert_eq!(status()[0]["range"], shards[0]["range"], "others stay as they are");
+    all_the_same(home.path(), &address);
+    run(&["reshard", "/lake/rows.shards", "--merge", "4"]).fails(1, &["there is no shard 5"]);
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let secret = std::fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", secret.trim());
+    let merged = http::body(&http::post(&host, "/api/v1/shards/reshard?dataset=/lake/rows.shards&to=merge:0", &bearer, ""));
+    assert_eq!((&merged["state"], &merged["resharded"]["shards"]), (&json!("done"), &json!(4)), "{merged}");
+    let put = json!({"id": 4000, "clerk": "clerk07", "note": "line 0 of spring"}).to_string();
+    run(&["put", "/lake/rows.shards", &put]).ok();
+    run(&["put", "rows.shard", &put]).ok();
+    all_the_same(home.path(), &address);
+}
+
 /// Whether the process keeps in mind that it refreshes a dataset.
 fn listed(home: &Path, dataset: &str) -> bool {
     std::fs::read_to_string(home.join("forebay-data/refreshed")).is_ok_and(|list| list.lines().any(|line| line == dataset))

@@ -11,8 +11,8 @@ use forebay_client::{AdminRequest, Client};
 use forebay_coordinator::Coordinator;
 use forebay_node::Node;
 use forebay_protocol::{ClusterStatus, ControlReply, Filled, PlacementStatus};
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_shards::{Shards, create};
 use forebay_testbed::add_mount;
 use forebay_transport::{Address, Admission, Credential, Security, random_secret, unix_now};
@@ -184,7 +184,7 @@ impl Bed {
         for shard in 0..2 {
             let part = self.part(shard);
             let mut building = Store::build(&part, columns(), 0.01).unwrap();
-            for (key, values) in (0..RECORDS).map(record).filter(|(key, _)| shard_of(key, 2) == shard) {
+            for (key, values) in (0..RECORDS).map(record).filter(|(key, _)| KeyMap::Hash(2).shard_of(key) == shard) {
                 building.push(key, values).unwrap();
             }
             building.finish().unwrap();

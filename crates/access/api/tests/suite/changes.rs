@@ -1,7 +1,7 @@
 //! Records that are changed over HTTP.
 
-use forebay_shard::Key;
-use forebay_shard_store::{Literal, shard_of};
+use forebay_shard::{Key, KeyMap};
+use forebay_shard_store::Literal;
 use serde_json::{Value as Json, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -66,7 +66,7 @@ async fn a_record_is_changed_only_as_long_as_it_is_what_was_read() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_line_of_changes_has_its_outcome_and_those_of_a_shard_have_the_same() {
     let bed = Bed::start(2).await;
-    let shard = |key: i64| shard_of(&Key::U64(key as u64), 2);
+    let shard = |key: i64| KeyMap::Hash(2).shard_of(&Key::U64(key as u64));
     let keys: Vec<i64> = (6000..6040).collect();
     let mut changes: Vec<Json> = keys.iter().map(|key| json!({"put": record(*key, "clerk001")})).collect();
     // There is a record of 7, which keeps its shard from changing.

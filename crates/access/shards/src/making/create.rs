@@ -1,12 +1,13 @@
 //! Datasets that are made of built shards.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
 use forebay_runtime::{Defect, planted};
-use forebay_shard::Key;
+use forebay_shard::{Key, KeyMap};
 use forebay_shard_store::{
     Acknowledged, Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, manifest_key, pack,
 };
@@ -31,6 +32,8 @@ pub struct Creating {
     /// The one that is replaced.
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
+    /// Which shards are to have which keys, where these are in ranges.
+    splits: Option<Arc<[Key]>>,
     following: Option<DatasetFollowing>,
     /// When its changes are acknowledged; none for as the one before it.
     ack: Option<Acknowledged>,
@@ -65,6 +68,7 @@ pub async fn create(
         number,
         before,
         shards,
+        splits: None,
         following: None,
         ack: None,
         sources,
@@ -74,6 +78,11 @@ pub async fn create(
 }
 
 impl Creating {
+    /// Has its shards have the keys that a map says, by hash without it: as many are to be pushed, in order, each with its keys.
+    pub fn by(&mut self, map: &KeyMap) {
+        self.splits = map.splits().cloned();
+    }
+
     /// Stores the next shard, built in a folder.
     pub async fn push(&mut self, folder: &Path, progress: impl Fn(u64)) -> Result<()> {
         let built = folder.to_path_buf();
@@ -130,7 +139,8 @@ impl Creating {
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
         let following = self.following.clone();
         let orders = Default::default();
-        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next: None, before: Vec::new() };
+        let (next, before, splits) = (None, Vec::new(), self.splits.clone());
+        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next, before, splits };
         Sources::create(&self.client, &self.path, &dataset, &self.sources).await?;
         // What is ordered of the dataset of this name holds for the next one too, as of its last manifest.
         let mut orders = self.before.as_ref().map_or_else(Default::default, |before| before.dataset().orders);

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, RESHARD_SINCE};
-use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
-use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
-use forebay_types::{ByteSize, Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
+use forebay_navigation::{SWITCH_LIMITS, Share, tails_fit};
+use forebay_shard::{KeyMap, SPLIT_BYTES_MAX};
+use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed};
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
 
 use super::files::{bring, store_packed};
+use super::ranges::{Becoming, ReshardTo};
 use crate::Shards;
 
 /// The least that a shard is stored at: each worker makes its own layers.
@@ -25,52 +26,6 @@ const PAGE: u32 = 1000;
 const AS_BEFORE: &str = "the dataset has the shards that it had, and this begins anew when it is given again";
 const STORED: &str = "the new shards are stored, and this sees when it is given again whether the dataset is about to have them";
 const ANNOUNCED: &str = "the new shards are announced, and take over when this is given again, or with the next merge";
-
-/// How many shards a dataset is to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReshardTo {
-    /// So many.
-    Shards(u32),
-    /// As many as have about so many bytes of input each.
-    BytesEach(u64),
-}
-
-impl ReshardTo {
-    fn count(self, dataset: &Dataset) -> Result<usize> {
-        let count = match self {
-            Self::Shards(count) => count,
-            Self::BytesEach(bytes) => {
-                let input_bytes = dataset.shards.iter().fold(0u64, |sum, shard| sum.saturating_add(shard.input_bytes));
-                shards_for(input_bytes, bytes)?
-            }
-        };
-        Dataset::check_shape(count as usize, &dataset.replicas)?;
-        Ok(count as usize)
-    }
-
-    /// About the bytes that its shards take of the folder at a time while it is given others: those that one new shard is cut out of, and that one.
-    pub fn scratch_bytes(self, shards: &Shards) -> Result<u64> {
-        let (before, count) = (shards.dataset.shards.len(), self.count(&shards.dataset)?);
-        let bytes_of = |share: &Share| shards.dataset.shards[share.shard as usize].bytes();
-        let sources = recut(before as u32, count as u32)?;
-        let most = sources.iter().map(|from| from.iter().map(bytes_of).fold(0u64, u64::saturating_add)).max();
-        Ok(most.unwrap_or(0).saturating_mul(2))
-    }
-}
-
-/// A number of shards, or with a unit the size that each is to have about: `16`, `128MiB`.
-impl FromStr for ReshardTo {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let text = text.trim();
-        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse().map(|ByteSize(bytes)| Self::BytesEach(bytes));
-        }
-        let none = |_| Error::invalid(format!("{text:?} is no number of shards, nor the size of each: write 16 or 128MiB"));
-        text.parse().map(Self::Shards).map_err(none)
-    }
-}
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +83,7 @@ pub struct Cut {
 /// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
 /// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
 /// in the folder `scratch` of this machine. What somebody began and did not end is ended first: given again after it ended early, it goes on
-/// behind what is announced.
+/// behind what is announced. `Conflict` where what was announced is not what is wanted of one shard: its number was that of before.
 ///
 /// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
 pub async fn reshard(
@@ -145,12 +100,20 @@ pub async fn reshard(
             "{path}: the dataset is of a Forebay version that knew no changes of datasets: create it again with --replace"
         )));
     }
+    // What no dataset can have is said before anything is done.
+    Becoming::of(to, &shards.dataset)?;
     if shards.dataset.next.is_some() {
         progress(ReshardStep::Switching);
-        shards = end_begun(client, path, &shards).await.map_err(|error| stopped(error, ANNOUNCED))?;
+        let ended = end_begun(client, path, &shards).await.map_err(|error| stopped(error, ANNOUNCED))?;
+        // The shard that has that number now is another one.
+        if to.is_of_one() && ended.dataset.log != shards.dataset.log {
+            let has_next = shards.dataset.next.as_ref().is_some_and(|next| ended.dataset.log.as_ref() == Some(&next.log));
+            return if has_next && to.is_announced(&shards.dataset) { Ok(ended) } else { Err(too_late(path)) };
+        }
+        shards = ended;
     }
-    let (before, count) = (shards.dataset.shards.len(), to.count(&shards.dataset)?);
-    if count == before && shards.dataset.next.is_none() {
+    let before = shards.dataset.shards.len();
+    if Becoming::of(to, &shards.dataset)?.is_as(&shards.dataset) && shards.dataset.next.is_none() {
         return Ok(shards);
     }
     let cutting = async {
@@ -158,20 +121,36 @@ pub async fn reshard(
             progress(ReshardStep::Merging(shard, before));
             shards.merge_shard(shard).await?;
         }
-        Cut::of(&open(client, path).await?, count, scratch, &progress).await
+        let merged = open(client, path).await?;
+        // Others may have given it other shards since.
+        if merged.dataset.log != shards.dataset.log && to.is_of_one() {
+            return Err(too_late(path));
+        }
+        let map = Becoming::of(to, &merged.dataset)?.map(&merged, scratch).await?;
+        // A range of few keys is not cut, and nothing may be left to do.
+        let is_same = map == merged.dataset.map();
+        if let ReshardTo::Split(shard) = to
+            && is_same
+        {
+            return Err(uncut(path, shard));
+        }
+        let cut =
+            if is_same && merged.dataset.next.is_none() { None } else { Some(Cut::of(&merged, map, scratch, &progress).await?) };
+        Ok((merged, cut))
     };
-    let cut = cutting.await.map_err(|error| stopped(error, AS_BEFORE))?;
+    let (merged, cut) = cutting.await.map_err(|error| stopped(error, AS_BEFORE))?;
+    let Some(cut) = cut else { return Ok(merged) };
     progress(ReshardStep::Switching);
     cut.announce().await?;
     cut.take_place().await
 }
 
 impl Cut {
-    /// Makes and stores so many shards of those that the dataset has, of all that is merged into their files.
-    pub async fn of(of: &Shards, count: usize, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Self> {
-        let (began, before) = (forebay_runtime::now(), of.dataset.shards.len());
+    /// Makes and stores the shards of a map of those that the dataset has, of all that is merged into their files.
+    pub async fn of(of: &Shards, map: KeyMap, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Self> {
+        let (began, count) = (forebay_runtime::now(), map.shards());
         Dataset::check_shape(count, &of.dataset.replicas)?;
-        let sources = recut(before as u32, count as u32)?;
+        let sources = of.dataset.map().recut(&map)?;
         let (mut here, mut shards) = (BTreeSet::<u32>::new(), Vec::with_capacity(count));
         let folder = |shard: u32| scratch.join(format!("from{shard}"));
         for (number, from) in sources.iter().enumerate() {
@@ -191,7 +170,7 @@ impl Cut {
                 std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
             }
             let mut packed =
-                cut_one(from.iter().map(|share| folder(share.shard)).collect(), made.clone(), (number, count)).await?;
+                cut_one(from.iter().map(|share| folder(share.shard)).collect(), made.clone(), (number, map.clone())).await?;
             store_packed(&of.client, &of.path, &packed, &|_| {}).await?;
             std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
             packed.shard.asked = asked_of(&of.dataset, from);
@@ -205,7 +184,7 @@ impl Cut {
         debug_assert_eq!(records(&shards), records(&of.dataset.shards), "each record is in one of them");
         let log = format!("{:016x}", forebay_runtime::random::<u64>());
         let cuts = of.dataset.shards.iter().map(|shard| shard.log_from).collect();
-        Ok(Self { of: of.clone(), next: NextShards { log, shards, cuts }, began })
+        Ok(Self { of: of.clone(), next: NextShards { log, shards, cuts, splits: map.splits().cloned() }, began })
     }
 
     /// Has the next manifest say that the dataset is about to have other shards. From here on whoever meets the dataset may end what was begun.
@@ -217,7 +196,7 @@ impl Cut {
         self.check_tails().await?;
         let change = |dataset: &mut Dataset| -> Result<()> {
             if dataset.log != self.of.dataset.log {
-                return Err(self.too_late());
+                return Err(too_late(&self.of.path));
             }
             dataset.next = Some(self.next.clone());
             Ok(())
@@ -239,7 +218,7 @@ impl Cut {
         if now.dataset.log.as_ref() == Some(&self.next.log) {
             return Ok(now);
         }
-        if now.dataset.log == self.of.dataset.log { Err(self.too_much()) } else { Err(self.too_late()) }
+        if now.dataset.log == self.of.dataset.log { Err(self.too_much()) } else { Err(too_late(&self.of.path)) }
     }
 
     /// `Retry` where more was changed since the new shards were cut than they could have in memory.
@@ -251,7 +230,8 @@ impl Cut {
             bytes.push(of_shard);
             objects += count;
         }
-        match objects <= SWITCH_LIMITS.tail_max && tails_fit(&bytes, next.shards.len() as u32)? {
+        let sources = self.of.dataset.map().recut(&next.map())?;
+        match objects <= SWITCH_LIMITS.tail_max && tails_fit(&bytes, &sources) {
             true => Ok(()),
             false => Err(self.too_much()),
         }
@@ -281,10 +261,18 @@ impl Cut {
             self.of.path
         ))
     }
+}
 
-    fn too_late(&self) -> Error {
-        Error::conflict(format!("{}: somebody else gave the dataset other shards, or replaced it", self.of.path))
-    }
+fn too_late(path: &ForebayPath) -> Error {
+    Error::conflict(format!(
+        "{path}: somebody else gave the dataset other shards, or replaced it: see what it has (`forebay shard status`) before you ask again"
+    ))
+}
+
+fn uncut(path: &ForebayPath, shard: u32) -> Error {
+    Error::invalid(format!(
+        "{path}: shard {shard} has one key, or keys that begin with the same {SPLIT_BYTES_MAX} bytes, and can't be cut in two"
+    ))
 }
 
 async fn open(client: &Client, path: &ForebayPath) -> Result<Shards> {
@@ -325,8 +313,8 @@ fn asked_of(dataset: &Dataset, from: &[Share]) -> Option<AskedShares> {
     AskedShares::mixed(asked)
 }
 
-/// The shard with a number of so many, of those in some folders. Dropped, it writes no more.
-async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize)) -> Result<Packed> {
+/// The shard with a number of those of a map, of those in some folders. Dropped, it writes no more.
+async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, map): (usize, KeyMap)) -> Result<Packed> {
     // Lives as long as somebody waits.
     let waits = Arc::new(());
     let waiting = Arc::downgrade(&waits);
@@ -334,7 +322,7 @@ async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize
         let from: Vec<&Path> = from.iter().map(PathBuf::as_path).collect();
         forebay_shard_store::recut(&from, &to, BASE_SIZE, |key| match waiting.strong_count() {
             0 => Err(Error::closed("nobody waits for the shard any more")),
-            _ => Ok(shard_of(key, count) == number),
+            _ => Ok(map.shard_of(key) == number),
         })
     });
     cutting.await.map_err(|error| Error::internal(format!("cutting a shard ended early: {error}")))?
@@ -343,15 +331,6 @@ async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn how_many_shards_there_are_to_be_is_a_number_or_the_size_of_each() {
-        assert_eq!(" 16".parse::<ReshardTo>().unwrap(), ReshardTo::Shards(16));
-        assert_eq!("128MiB".parse::<ReshardTo>().unwrap(), ReshardTo::BytesEach(128 << 20));
-        for wrong in ["", "-1", "4294967296", "many", "16 shards"] {
-            assert!(wrong.parse::<ReshardTo>().is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn who_is_stopped_is_told_how_the_dataset_stands_where_it_may_be_given_again() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_shards::{ShardStatus, Shards, create};
 pub use forebay_testbed::BUCKET;
 use forebay_testbed::{TestCluster, add_mount};
@@ -79,6 +79,13 @@ impl Bed {
         Shards::open(&self.client, &path).await.unwrap()
     }
 
+    /// The same, of whose shards a map says which keys they have.
+    pub async fn create_by(&self, name: &str, map: &KeyMap, replicas: Vec<f64>) -> Shards {
+        let path = path(name);
+        store_by(&self.client, &path, map, replicas, false, self.folder()).await.unwrap();
+        Shards::open(&self.client, &path).await.unwrap()
+    }
+
     /// All records in one shard of a folder, to compare with.
     pub fn reference(&self) -> Store {
         let path = self.folder().join("reference");
@@ -106,11 +113,24 @@ pub async fn store(
     replace: bool,
     folder: &std::path::Path,
 ) -> forebay_types::Result<u64> {
+    store_by(client, path, &KeyMap::Hash(shards), replicas, replace, folder).await
+}
+
+async fn store_by(
+    client: &Client,
+    path: &ForebayPath,
+    map: &KeyMap,
+    replicas: Vec<f64>,
+    replace: bool,
+    folder: &std::path::Path,
+) -> forebay_types::Result<u64> {
     let mut creating = create(client, path, columns(), replicas, replace).await?;
-    for shard in 0..shards {
-        let part = folder.join(format!("part{shard}of{shards}"));
+    creating.by(map);
+    let of = if map.splits().is_some() { "ranges" } else { "of" };
+    for shard in 0..map.shards() {
+        let part = folder.join(format!("part{shard}{of}{}", map.shards()));
         if !part.exists() {
-            build(&part, |key| shard_of(key, shards) == shard);
+            build(&part, |key| map.shard_of(key) == shard);
         }
         creating.push(&part, |_| {}).await?;
     }

@@ -11,4 +11,5 @@ mod garbage;
 mod load;
 mod losses;
 mod moves;
+mod ranges;
 mod refused;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
+use forebay_shard::KeyMap;
 use forebay_shard_store::LogObject;
 use forebay_shards::{Cut, ReshardTo, Shards, reshard};
 use forebay_testbed::until_asked;
@@ -44,7 +45,7 @@ async fn one_does_what_is_left_for_all_who_meet_an_ended_log() {
 async fn logs_of_a_dataset_that_somebody_began_to_replace_are_left_to_who_replaces_it() {
     let bed = Bed::start(1).await;
     let before = bed.create(NAME, 2, vec![0.5]).await;
-    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(&before, KeyMap::Hash(3), &bed.folder().join("scratch"), |_| {}).await.unwrap();
     cut.announce().await.unwrap();
     let announced = open(&bed).await;
     let (log, cuts) = (announced.dataset().log.clone().unwrap(), announced.dataset().next.clone().unwrap().cuts);

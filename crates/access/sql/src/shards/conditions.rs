@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown as PushDown};
 use datafusion::scalar::ScalarValue;
-use forebay_shard::Key;
+use forebay_shard::{Key, KeyRange};
 use forebay_shard_store::{Columns, Condition, Literal, Test};
 
+use super::ranges::ranges_of;
 use super::tested::{and, column, literal, not, tested};
 
 /// What a dataset is asked: records by their keys, or those that meet all conditions.
@@ -16,6 +17,8 @@ pub(super) struct Asked {
     /// None where keys don't say it.
     pub(super) keys: Option<BTreeSet<Key>>,
     pub(super) conditions: Vec<Condition>,
+    /// Ranges that have all keys; none where nothing says it.
+    pub(super) ranges: Option<Vec<KeyRange>>,
 }
 
 /// Whether a dataset answers a filter: the rows of one that it answers exactly need no other look. Says the same of a filter
@@ -36,7 +39,7 @@ pub(super) fn asked(filters: &[Expr], columns: &Columns) -> (Asked, Vec<usize>) 
     let all = by_key.iter().flatten().cloned().reduce(|all, keys| all.intersection(&keys).cloned().collect());
     if all.is_some() {
         let left = by_key.iter().enumerate().filter(|(_, keys)| keys.is_none()).map(|(place, _)| place).collect();
-        return (Asked { keys: all, conditions: Vec::new() }, left);
+        return (Asked { keys: all, ..Asked::default() }, left);
     }
     let (mut conditions, mut left) = (Vec::<Condition>::new(), Vec::new());
     for (place, filter) in filters.iter().enumerate() {
@@ -49,7 +52,7 @@ pub(super) fn asked(filters: &[Expr], columns: &Columns) -> (Asked, Vec<usize>) 
         // Together they may be more than a shard is asked at once.
         if Condition::And(both.clone()).check().is_ok() { conditions = both } else { left.push(place) }
     }
-    (Asked { keys: None, conditions }, left)
+    (Asked { keys: None, conditions, ranges: ranges_of(filters, columns) }, left)
 }
 
 /// The keys that a filter names, where it names keys and nothing else.

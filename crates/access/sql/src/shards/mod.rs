@@ -1,6 +1,7 @@
 //! Datasets of shards as tables: conditions become searches and reads by key, which workers answer from compressed data.
 //!
-//! Owns: which conditions a shard answers, and whether all of it ([`conditions`], and [`tested`] for one column); records as
+//! Owns: which conditions a shard answers, and whether all of it ([`conditions`], and [`tested`] for one column), and where keys of
+//! ranges are ([`ranges`]); records as
 //! Arrow columns ([`records`]); which keys a join names, and whether these are looked up ([`joined`]); statements for the
 //! record of one key ([`Point`]); records without a statement ([`ShardBatches`]).
 //! Never does: hold more than a page of a shard's records, or answer from a manifest other than the one it was opened at.
@@ -11,6 +12,7 @@ mod conditions;
 mod joined;
 mod pages;
 mod point;
+mod ranges;
 mod records;
 mod scan;
 mod table;

@@ -43,7 +43,7 @@ pub(super) struct ShardScan {
     pub(super) schema: SchemaRef,
     pub(super) limit: Option<usize>,
     /// The shards that are asked, by their numbers.
-    places: Arc<[usize]>,
+    pub(super) places: Arc<[usize]>,
     /// What runs above may come to name the keys of the rows that it wants.
     filters: Arc<[Arc<dyn PhysicalExpr>]>,
     metrics: ExecutionPlanMetricsSet,
@@ -57,9 +57,15 @@ pub(super) struct ShardScan {
 impl ShardScan {
     pub(super) fn new(shards: Shards, asked: Asked, schema: SchemaRef, limit: Option<usize>) -> Self {
         let places = places(&shards, &asked);
+        Self::at(shards, asked, places, schema, limit)
+    }
+
+    /// The same of these shards, of which the others have nothing that is asked.
+    pub(super) fn at(shards: Shards, asked: Asked, places: Arc<[usize]>, schema: SchemaRef, limit: Option<usize>) -> Self {
         let partitions = Partitioning::UnknownPartitioning(places.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
         debug_assert!(!places.is_empty(), "a dataset has shards, and a plan parts");
+        debug_assert!(places.is_sorted(), "each is asked once, in order");
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
         let (filters, metrics) = (Arc::default(), ExecutionPlanMetricsSet::new());
@@ -134,11 +140,14 @@ impl ShardScan {
     }
 }
 
-/// The shards that have what is asked: for keys those that these are in, one at least.
+/// The shards that have what is asked: for keys, or ranges of them, those that these are in, one at least.
 fn places(shards: &Shards, asked: &Asked) -> Arc<[usize]> {
     let dataset = shards.dataset();
-    let Some(keys) = &asked.keys else { return (0..dataset.shards.len()).collect() };
-    let mut places: BTreeSet<usize> = keys.iter().map(|key| dataset.shard_of(key)).collect();
+    let mut places: BTreeSet<usize> = match (&asked.keys, &asked.ranges) {
+        (Some(keys), _) => keys.iter().map(|key| dataset.shard_of(key)).collect(),
+        (None, Some(ranges)) => dataset.map().meeting_any(ranges),
+        (None, None) => (0..dataset.shards.len()).collect(),
+    };
     if places.is_empty() {
         places.insert(0);
     }
@@ -158,6 +167,9 @@ impl DisplayAs for ShardScan {
             Some(keys) => write!(f, ", {} keys", keys.len())?,
             None if self.asked.conditions.is_empty() => f.write_str(", all records")?,
             None => write!(f, ", search {}", self.condition)?,
+        }
+        if self.asked.ranges.is_some() && self.shards.dataset().splits.is_some() {
+            write!(f, ", {} of {} shards", self.places.len(), self.shards.dataset().shards.len())?;
         }
         if !self.filters.is_empty() {
             write!(f, ", or by {} where what runs above names few", self.shards.columns().key().name)?;

@@ -9,7 +9,7 @@ use datafusion::common::{ToDFSchema, project_schema};
 use datafusion::error::Result;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown as PushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExecBuilder;
 use forebay_shard_store::manifest_number;
@@ -19,6 +19,7 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::conditions::{asked, verdict};
+use super::ranges::ranges_of;
 use super::records::schema_of;
 use super::scan::ShardScan;
 use crate::error::external;
@@ -87,8 +88,15 @@ impl TableProvider for ShardTable {
         ))))
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(filters.iter().map(|filter| verdict(filter, self.shards.columns())).collect())
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<PushDown>> {
+        let (columns, are_in_ranges) = (self.shards.columns(), self.shards.dataset().splits.is_some());
+        // What says where keys are is looked at above the shards that have such keys.
+        let says_where = |filter: &Expr| are_in_ranges && ranges_of(std::slice::from_ref(filter), columns).is_some();
+        let verdict = |filter: &&Expr| match verdict(filter, columns) {
+            PushDown::Unsupported if says_where(filter) => PushDown::Exact,
+            verdict => verdict,
+        };
+        Ok(filters.iter().map(verdict).collect())
     }
 
     async fn scan(
@@ -103,9 +111,19 @@ impl TableProvider for ShardTable {
             let schema = project_schema(&self.schema, projection)?;
             return Ok(Arc::new(ShardScan::new(self.shards.clone(), asked, schema, limit)));
         };
-        let all: Arc<dyn ExecutionPlan> = Arc::new(ShardScan::new(self.shards.clone(), asked, self.schema(), None));
-        let filter = state.create_physical_expr(filter, &self.schema().to_dfschema()?)?;
-        let kept = FilterExecBuilder::new(filter, all).apply_projection(projection.cloned())?.build()?;
+        // Of the columns those that are wanted, and those that the filter looks at.
+        let mut read: Vec<usize> = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        for column in filter.column_refs() {
+            read.push(self.schema.index_of(&column.name)?);
+        }
+        read.sort_unstable();
+        read.dedup();
+        let schema = project_schema(&self.schema, Some(&read))?;
+        let place = |column: &usize| read.partition_point(|other| other < column);
+        let shown = projection.map(|columns| columns.iter().map(place).collect());
+        let filter = state.create_physical_expr(filter, &Arc::clone(&schema).to_dfschema()?)?;
+        let all: Arc<dyn ExecutionPlan> = Arc::new(ShardScan::new(self.shards.clone(), asked, schema, None));
+        let kept = FilterExecBuilder::new(filter, all).apply_projection(shown)?.build()?;
         Ok(Arc::new(kept))
     }
 }

@@ -4,6 +4,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Like, Operator};
 use datafusion::scalar::ScalarValue;
+use forebay_shard::KeyRange;
 use forebay_shard_store::{ColumnKind, Columns, Condition, Literal, Test};
 use serde_json::Number;
 
@@ -18,6 +19,15 @@ pub(super) struct Tested {
 }
 
 impl Tested {
+    /// Ranges that have the keys of all rows of which the filter is true; none where it does not say that.
+    pub(super) fn key_ranges(self, columns: &Columns) -> Option<Vec<KeyRange>> {
+        if self.is_not || self.column != columns.key().name {
+            return None;
+        }
+        // All of its tests are passed: one that says where keys are is enough.
+        self.tests.iter().find_map(|test| test.key_ranges(columns))
+    }
+
     /// What all rows meet of which the filter is true, or false, and whether those that meet it are these rows.
     pub(super) fn condition(self, truth: bool, columns: &Columns) -> Option<(Condition, bool)> {
         let Self { column, tests, is_all, is_not } = self;

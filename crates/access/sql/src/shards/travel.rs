@@ -26,6 +26,9 @@ struct Written {
     /// Places of the columns.
     columns: Vec<usize>,
     limit: Option<usize>,
+    /// The shards that are asked; none where keys say it.
+    #[serde(default)]
+    places: Option<Vec<usize>>,
 }
 
 /// A scan of a dataset as bytes; none for any other node.
@@ -41,6 +44,7 @@ pub fn shard_scan_to_bytes(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<u
         conditions: asked.conditions.iter().map(Condition::to_json).collect(),
         columns: scan.schema.fields().iter().map(|field| columns.place(field.name())).collect::<Result<_>>()?,
         limit: scan.limit,
+        places: asked.keys.is_none().then(|| scan.places.to_vec()),
     };
     serde_json::to_vec(&written).map(Some).map_err(|error| Error::internal(error.to_string()))
 }
@@ -49,15 +53,28 @@ pub fn shard_scan_to_bytes(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<u
 pub fn shard_scan_of(bytes: &[u8], client: &Client, trace: Option<TraceContext>) -> Result<Arc<dyn ExecutionPlan>> {
     let written: Written =
         serde_json::from_slice(bytes).map_err(|error| Error::corrupt(format!("a scan of shards can't be read: {error}")))?;
+    // Who sends it may be anyone of the cluster.
+    Dataset::check_shape(written.dataset.shards.len(), &written.dataset.replicas)?;
+    written.dataset.map().check(written.dataset.shards.len(), written.dataset.columns.key_type())?;
     let shards = Shards::at(client, written.path, written.id, written.dataset);
     let columns = shards.columns();
     let key = |key: &Json| columns.key_of(&Literal::from_json(key)?);
     let asked = Asked {
         keys: written.keys.map(|keys| keys.iter().map(key).collect::<Result<_>>()).transpose()?,
         conditions: written.conditions.iter().map(Condition::from_json).collect::<Result<_>>()?,
+        ranges: None,
     };
     let schema = schema_of(columns).project(&written.columns).map_err(|error| Error::corrupt(error.to_string()))?;
-    let scan = ShardScan::new(shards, asked, Arc::new(schema), written.limit);
+    let scan = match written.places {
+        None => ShardScan::new(shards, asked, Arc::new(schema), written.limit),
+        Some(places) => {
+            let count = shards.dataset().shards.len();
+            if places.is_empty() || !places.is_sorted_by(|one, next| one < next) || places.iter().any(|place| *place >= count) {
+                return Err(Error::corrupt("a scan of shards names shards that there are none of"));
+            }
+            ShardScan::at(shards, asked, places.into(), Arc::new(schema), written.limit)
+        }
+    };
     Ok(Arc::new(scan.in_one_partition().in_trace(trace)))
 }
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use forebay_runtime::time::Instant;
-use forebay_shard::Key;
-use forebay_shard_store::{Answered, Columns, Literal, Store, Wanted, key_hash, read_keys};
+use forebay_shard::{Key, key_hash};
+use forebay_shard_store::{Answered, Columns, Literal, Store, Wanted, read_keys};
 use forebay_types::{Error, Result};
 
 /// Questions of one call at most.

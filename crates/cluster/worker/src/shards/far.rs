@@ -295,7 +295,7 @@ impl Planned {
     /// The hash of the record that is asked for.
     fn record(&self) -> Option<u64> {
         match self {
-            Self::Question(FarQuestion::Get { key, .. }) | Self::Record(key, _) => Some(forebay_shard_store::key_hash(key)),
+            Self::Question(FarQuestion::Get { key, .. }) | Self::Record(key, _) => Some(forebay_shard::key_hash(key)),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arc_swap::ArcSwap;
 use forebay_metrics::table;
-use forebay_navigation::{KeptAt, recut, start};
+use forebay_navigation::{KeptAt, start};
 use forebay_shard_store::{DatasetOrders, LogPlace, Store};
 use forebay_types::{Error, Result};
 
@@ -165,7 +165,7 @@ impl Shards {
 
     /// The size that this worker kept the records of a new shard at in the shards that it was cut out of; none where it had none of these.
     fn size_before(&self, asked: &Asked) -> Option<f64> {
-        let (log, after) = (asked.manifest.dataset.before.last()?, asked.manifest.ids.len());
+        let (log, after) = (asked.manifest.dataset.before.last()?, asked.manifest.dataset.map());
         let served = self.served.lock();
         let is_of = |served: &&Arc<Served>| {
             let is_log = |place: &LogPlace| place.log == *log;
@@ -173,8 +173,8 @@ impl Shards {
                 && served.log.as_ref().is_some_and(|of| of.is_of(asked.manifest.id.mount, is_log))
         };
         let before: Vec<&Arc<Served>> = served.values().filter(is_of).collect();
-        let shards = before.first()?.part.manifest.ids.len();
-        let from = recut(shards as u32, after as u32).ok()?.into_iter().nth(asked.number as usize)?;
+        let map = before.first()?.part.manifest.dataset.map();
+        let from = map.recut(&after).ok()?.into_iter().nth(asked.number as usize)?;
         let kept = from.iter().filter_map(|share| {
             let of = before.iter().filter(|served| served.part.number == share.shard);
             let grown = of.max_by(|a, b| a.dial.now().total_cmp(&b.dial.now()))?;

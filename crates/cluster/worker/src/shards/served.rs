@@ -9,7 +9,7 @@ use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::{Key as RecordKey, steps_of_get, worked};
-use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of, while_waited};
+use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, while_waited};
 use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
@@ -263,7 +263,7 @@ impl Served {
 
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
-        shard_of(key, self.part.manifest.ids.len()) == self.part.number as usize
+        self.part.manifest.dataset.shard_of(key) == self.part.number as usize
     }
 
     /// Has what begins from now on see what the next object of the log says.

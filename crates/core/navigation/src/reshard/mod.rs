@@ -5,9 +5,11 @@
 //! what comes next. All that is decided by stands in shared storage, so whoever comes after a crash goes on by the same rule.
 
 mod cut;
+mod pieces;
 mod switch;
 
 pub use cut::{SHARDS_MAX, Share, hashes, recut, shards_for};
+pub use pieces::{Piece, merged, pieces, split};
 pub use switch::{LogState, SWITCH_LIMITS, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, may_switch, switch, tails_fit};
 
 /// A replica of a shard that keys come from, on the worker where the new one is to be.

@@ -1,8 +1,6 @@
 //! When new shards take the place of those that they were made of.
 
-use forebay_types::Result;
-
-use super::cut::{Share, recut};
+use super::cut::Share;
 
 /// The log of a shard that keys come from, as shared storage has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +27,10 @@ pub const SWITCH_LIMITS: SwitchLimits = SwitchLimits { tail_max: 16_384, rounds_
 /// Bytes that may be left in the logs of the old shards of one new shard together: it keeps them in memory until it is merged.
 pub const TAIL_BYTES_MAX: u64 = 64 << 20;
 
-/// Whether what the logs of all shards have left, in bytes, fits into the memory of so many shards `after`.
-/// `Invalid`: counts that no dataset has.
-pub fn tails_fit(bytes: &[u64], after: u32) -> Result<bool> {
-    let before = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+/// Whether what the logs of all shards have left, in bytes, fits into the memory of new ones, of each of which `sources` says what it is made of.
+pub fn tails_fit(bytes: &[u64], sources: &[Vec<Share>]) -> bool {
     let left = |from: &Vec<Share>| from.iter().fold(0u64, |sum, share| sum.saturating_add(bytes[share.shard as usize]));
-    Ok(recut(before, after)?.iter().all(|from| left(from) <= TAIL_BYTES_MAX))
+    sources.iter().all(|from| left(from) <= TAIL_BYTES_MAX)
 }
 
 /// Whether what is `merged` of the logs since `cuts` alone is not too much to be brought over already. Who knows that it is need not look

@@ -1,8 +1,8 @@
 //! More shards, or fewer: no key is lost or doubled, and no change that was acknowledged.
 
 use forebay_navigation::{
-    KeptAt, LogState, SHARDS_MAX, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, recut, shards_for, start, switch,
-    tails_fit,
+    KeptAt, LogState, Piece, SHARDS_MAX, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, merged, pieces, recut,
+    shards_for, split, start, switch, tails_fit,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -148,11 +148,11 @@ fn shards_that_double_are_each_cut_in_two() {
 #[test]
 fn what_logs_have_left_has_to_fit_into_each_new_shard() {
     let half = TAIL_BYTES_MAX / 2 + 1;
-    assert!(tails_fit(&[half, half, half, half], 4).unwrap() && tails_fit(&[half, half], 8).unwrap());
-    assert!(!tails_fit(&[half, half, half, half], 2).unwrap(), "two of them go into one");
-    assert!(tails_fit(&[half, 0, half, 0], 2).unwrap() && !tails_fit(&[0, TAIL_BYTES_MAX + 1], 5).unwrap());
-    assert!(!tails_fit(&[u64::MAX, u64::MAX], 1).unwrap());
-    tails_fit(&[], 1).unwrap_err();
+    let fits = |bytes: &[u64], after| tails_fit(bytes, &recut(bytes.len() as u32, after).unwrap());
+    assert!(fits(&[half, half, half, half], 4) && fits(&[half, half], 8));
+    assert!(!fits(&[half, half, half, half], 2), "two of them go into one");
+    assert!(fits(&[half, 0, half, 0], 2) && !fits(&[0, TAIL_BYTES_MAX + 1], 5));
+    assert!(!fits(&[u64::MAX, u64::MAX], 1));
 }
 
 #[test]
@@ -190,4 +190,34 @@ fn logs_are_ended_when_little_is_left_and_not_again() {
     assert_eq!(switch(&[log(7, 9, true), log(3, 99, false)], 9, &limits), SwitchStep::Seal(vec![1]));
     assert_eq!(switch(&[log(7, 9, true), log(99, 99, true)], 9, &limits), SwitchStep::Replay(vec![0]));
     assert_eq!(switch(&[log(9, 9, true), log(99, 99, true)], 9, &limits), SwitchStep::Switch);
+}
+
+#[test]
+fn the_largest_ranges_are_cut_and_the_smallest_neighbours_become_one() {
+    let said = |pieces: Vec<Piece>| pieces.into_iter().map(|piece| (piece.shards, piece.parts)).collect::<Vec<_>>();
+    let bytes = [10, 70, 20, 5, 6];
+    assert_eq!(said(pieces(&bytes, 5).unwrap()), (0..5).map(|shard| (shard..shard + 1, 1)).collect::<Vec<_>>());
+    assert_eq!(said(pieces(&bytes, 8).unwrap())[1], (1..2, 4));
+    assert_eq!(said(pieces(&bytes, 3).unwrap()), [(0..1, 1), (1..2, 1), (2..5, 1)]);
+    assert_eq!(said(pieces(&[7, 7], 3).unwrap()), [(0..1, 2), (1..2, 1)]);
+    assert_eq!(said(split(&bytes, 4).unwrap())[3..], [(3..4, 1), (4..5, 2)]);
+    assert_eq!(said(merged(&bytes, 3).unwrap())[2..], [(2..3, 1), (3..5, 1)]);
+    let most = vec![1; SHARDS_MAX as usize];
+    for wrong in [pieces(&bytes, 0), pieces(&bytes, SHARDS_MAX + 1), pieces(&[], 1), split(&bytes, 5), split(&most, 0)] {
+        wrong.unwrap_err();
+    }
+    for shard in [4, 5, u32::MAX] {
+        merged(&bytes, shard).unwrap_err();
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_shard_is_in_one_piece_and_there_are_as_many_as_are_wanted(bytes in vec(any::<u64>(), 1..40), count in 1..60u32) {
+        let all = pieces(&bytes, count).unwrap();
+        prop_assert_eq!(all.iter().map(|piece| piece.parts).sum::<u32>(), count);
+        prop_assert!(all.iter().all(|piece| piece.parts == 1 || piece.shards.len() == 1));
+        let shards: Vec<u32> = all.into_iter().flat_map(|piece| piece.shards).collect();
+        prop_assert_eq!(shards, (0..bytes.len() as u32).collect::<Vec<_>>());
+    }
 }

@@ -6,6 +6,7 @@ mod cold;
 mod corrupt;
 mod flat;
 mod fuzz;
+mod mapping;
 mod model;
 mod pages;
 mod sources;

@@ -2,6 +2,7 @@
 
 mod json;
 mod kind;
+mod ranges;
 mod text;
 
 use forebay_shard::{Key, KeyType, Schema, Value, ValueType};

@@ -1,6 +1,8 @@
 //! What belongs to a dataset.
 
-use forebay_shard::Key;
+use std::sync::Arc;
+
+use forebay_shard::{Key, KeyMap};
 use forebay_types::{Error, Result, digest};
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,8 @@ use super::following::DatasetFollowing;
 use super::names::is_log;
 use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
-use super::shard::{DatasetShard, shard_of};
+use super::shard::DatasetShard;
+use super::splits;
 use crate::columns::Columns;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
@@ -19,6 +22,8 @@ const VERSION_FOLLOWING: u32 = 3;
 const VERSION_NEXT: u32 = 4;
 /// That of one with times of nanoseconds, whatever else it has: who does not know these takes it for damaged.
 const VERSION_NANOSECONDS: u32 = 5;
+/// That of one with keys in ranges, whatever else it has: who does not know these looks for records where they are not.
+const VERSION_RANGES: u32 = 6;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -27,14 +32,14 @@ const SHARDS_MAX: usize = 4096;
 /// Replicas of a shard at most.
 const REPLICAS_MAX: usize = 16;
 
-/// Shards of one table, by a hash of its key.
+/// Shards of one table, by a hash of its key or by ranges of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// The columns as they were in the input.
     pub columns: Columns,
     /// The size that each replica of a shard is kept at, as a part of the input, the first one's first.
     pub replicas: Vec<f64>,
-    /// The shards; a key is in the one that its hash says.
+    /// The shards; a key is in the one that [`Self::map`] says.
     pub shards: Vec<DatasetShard>,
     /// The name of the log that has what was changed since; none for a dataset of an earlier version, which nobody changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,18 +56,26 @@ pub struct Dataset {
     /// The logs that it had before, with other shards, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
+    /// The split points of its keys, where these are in ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "splits")]
+    pub splits: Option<Arc<[Key]>>,
 }
 
 impl Dataset {
     /// One that nobody changes, of which nothing is ordered and which follows nothing.
     pub fn new(columns: Columns, replicas: Vec<f64>, shards: Vec<DatasetShard>) -> Self {
         let (log, orders, following, next, before) = (None, DatasetOrders::default(), None, None, Vec::new());
-        Self { columns, replicas, shards, log, orders, following, next, before }
+        Self { columns, replicas, shards, log, orders, following, next, before, splits: None }
     }
 
     /// Where a key's record is.
     pub fn shard_of(&self, key: &Key) -> usize {
-        shard_of(key, self.shards.len())
+        self.map().shard_of(key)
+    }
+
+    /// Which of its shards has which keys.
+    pub fn map(&self) -> KeyMap {
+        KeyMap::new(self.shards.len(), self.splits.as_ref())
     }
 
     /// What a shard of the dataset in `folder` of a mount is kept under where it is served. Datasets share nothing: what one of
@@ -83,6 +96,7 @@ impl Dataset {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
         let version = match (&self.next, &self.following) {
+            _ if self.splits.is_some() => VERSION_RANGES,
             _ if self.columns.have_nanoseconds() => VERSION_NANOSECONDS,
             (Some(_), _) => VERSION_NEXT,
             (None, Some(_)) => VERSION_FOLLOWING,
@@ -106,9 +120,9 @@ impl Dataset {
             return Err(Error::invalid(format!("{what} is no manifest of shards")));
         };
         let version: u32 = version.parse().map_err(|_| damaged())?;
-        if version > VERSION_NANOSECONDS {
+        if version > VERSION_RANGES {
             return Err(Error::invalid(format!(
-                "{what}: the dataset has version {version}, this program reads up to {VERSION_NANOSECONDS}: use a newer Forebay"
+                "{what}: the dataset has version {version}, this program reads up to {VERSION_RANGES}: use a newer Forebay"
             )));
         }
         let body = &bytes[end + 1..];
@@ -116,6 +130,9 @@ impl Dataset {
             return Err(damaged());
         }
         let dataset: Self = serde_json::from_slice(body).map_err(|_| damaged())?;
+        if (version == VERSION_RANGES) != dataset.splits.is_some() {
+            return Err(damaged());
+        }
         dataset.check().map_err(|error| error.context(what))?;
         Ok(dataset)
     }
@@ -148,7 +165,7 @@ impl Dataset {
         let mut before = self.before.clone();
         before.extend(self.log.clone());
         before.drain(..before.len().saturating_sub(BEFORE_MAX));
-        Some(Self { shards: next.shards, log: Some(next.log), next: None, before, ..self.clone() })
+        Some(Self { shards: next.shards, log: Some(next.log), next: None, before, splits: next.splits, ..self.clone() })
     }
 
     fn check(&self) -> Result<()> {
@@ -161,7 +178,13 @@ impl Dataset {
         if let Some(next) = &self.next {
             Self::check_shape(next.shards.len(), &self.replicas)?;
             next.check(&self.shards, self.log.as_deref())?;
+            // Who does not know ranges is told of them by the version, which this one's say.
+            if next.splits.is_some() != self.splits.is_some() {
+                return Err(Error::corrupt("shards by hash do not come to be ranges, nor ranges shards by hash"));
+            }
+            next.map().check(next.shards.len(), self.columns.key_type())?;
         }
+        self.map().check(self.shards.len(), self.columns.key_type())?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
@@ -316,7 +339,7 @@ mod tests {
             assert!(bytes.starts_with(head.as_bytes()), "{kind:?}");
             assert_eq!(Dataset::decode(&bytes, "m").unwrap(), dataset);
         }
-        let newer = Dataset::decode(b"forebay-shards 6 00000000\n{}", "m").unwrap_err();
+        let newer = Dataset::decode(b"forebay-shards 7 00000000\n{}", "m").unwrap_err();
         assert!(newer.message().contains("use a newer Forebay"), "{newer}");
     }
 
@@ -331,10 +354,46 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_spread_evenly() {
-        let dataset = dataset(7);
-        let mut counts = [0u32; 7];
-        (0..70_000u64).for_each(|key| counts[dataset.shard_of(&Key::U64(key))] += 1);
-        assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+    fn ranges_come_back_and_only_programs_that_know_them_read_the_manifest() {
+        let ranges = |splits: &[u64]| {
+            let splits = Some(splits.iter().map(|split| Key::U64(*split)).collect());
+            Dataset { splits, ..dataset(3) }
+        };
+        let said = ranges(&[7, u64::MAX - 4]);
+        let bytes = said.encode().unwrap();
+        assert!(bytes.starts_with(b"forebay-shards 6 "));
+        assert_eq!(Dataset::decode(&bytes, "m").unwrap(), said);
+        assert_eq!([6u64, 7, u64::MAX - 4].map(|key| said.shard_of(&Key::U64(key))), [0, 1, 2]);
+        for wrong in [&[][..], &[7], &[7, 7], &[9, 7], &[1, 2, 3]] {
+            assert!(ranges(wrong).encode().is_err(), "{wrong:?}");
+        }
+        let texts = |first: &[u8]| {
+            let columns =
+                Columns::new(vec![Column::new("k", ColumnKind::Text), Column::new("v", ColumnKind::Text)], "k").unwrap();
+            let splits = Some([Key::Bytes(first.to_vec()), Key::from("z")].into());
+            Dataset { columns, splits, ..dataset(3) }
+        };
+        let said = texts(b"\x00\xff");
+        assert_eq!(Dataset::decode(&said.encode().unwrap(), "m").unwrap(), said);
+        assert!(texts(&[b'a'; 65]).encode().is_err() && texts(b"zz").encode().is_err());
+        let plain = dataset(3);
+        assert!(!String::from_utf8(plain.encode().unwrap()).unwrap().contains("splits"), "by hash nothing is said");
+        assert_eq!(plain.map(), KeyMap::Hash(3));
+    }
+
+    #[test]
+    fn split_points_that_are_none_are_damage() {
+        let sealed = |splits: serde_json::Value| {
+            let mut body = serde_json::to_value(dataset(2)).unwrap();
+            body["splits"] = splits;
+            let body = serde_json::to_vec(&body).unwrap();
+            let mut bytes = format!("{WORD} 6 {:08x}\n", checksum(&body)).into_bytes();
+            bytes.extend(body);
+            Dataset::decode(&bytes, "m")
+        };
+        assert_eq!(sealed(serde_json::json!([5])).unwrap().map(), KeyMap::Ranges([Key::U64(5)].into()));
+        for wrong in ["null", "[-1]", "[\"61\"]", "[\"6\"]", "[5, 6]", "[[5]]", "[1.5]", "{}", "[]"] {
+            assert!(sealed(serde_json::from_str(wrong).unwrap()).is_err(), "{wrong}");
+        }
     }
 }

@@ -17,6 +17,7 @@ mod pack;
 mod recut;
 mod shard;
 mod sources;
+mod splits;
 
 pub use bounds::DatasetBounds;
 pub use following::{DatasetFollowing, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
@@ -29,7 +30,7 @@ pub use next::{NextShards, Tail, moved_call};
 pub use orders::{Acknowledged, DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use recut::recut;
-pub use shard::{DatasetCold, DatasetFile, DatasetShard, key_hash, shard_of};
+pub use shard::{DatasetCold, DatasetFile, DatasetShard};
 pub use sources::{
     DatasetSource, SOURCES_BYTES_MAX, SOURCES_MAX, decode_sources, encode_sources, has_keys, keys_name, too_many_sources,
 };

@@ -1,12 +1,16 @@
 //! The shards that a dataset is about to have in place of those that it has.
 
+use std::sync::Arc;
+
+use forebay_shard::{Key, KeyMap};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::log::{LogObject, LoggedCall};
 use super::names::is_log;
-use super::shard::{DatasetShard, shard_of};
+use super::shard::DatasetShard;
+use super::splits;
 
 /// Logs from before that a dataset remembers: who has opened it by one of these is led on.
 pub(super) const BEFORE_MAX: usize = 16;
@@ -24,9 +28,17 @@ pub struct NextShards {
     pub shards: Vec<DatasetShard>,
     /// For each shard that the dataset has, the number of the first object of its log that is in none of them yet.
     pub cuts: Vec<u64>,
+    /// The split points of their keys, where these are in ranges.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "splits")]
+    pub splits: Option<Arc<[Key]>>,
 }
 
 impl NextShards {
+    /// Which of them has which keys.
+    pub fn map(&self) -> KeyMap {
+        KeyMap::new(self.shards.len(), self.splits.as_ref())
+    }
+
     /// Of a dataset with these shards, whose log has a name.
     pub(super) fn check(&self, of: &[DatasetShard], log: Option<&str>) -> Result<()> {
         let is_cut = |(cut, shard): (&u64, &DatasetShard)| (1..=shard.log_from).contains(cut);
@@ -51,23 +63,23 @@ pub fn moved_call(id: u128, log: &str, shard: usize) -> u128 {
 pub struct Tail {
     log: String,
     shard: usize,
-    of: usize,
+    map: KeyMap,
     calls: Vec<LoggedCall>,
     changes: usize,
     bytes: usize,
 }
 
 impl Tail {
-    /// Of a shard of so many, for the log with a name.
-    pub fn new(log: &str, shard: usize, of: usize) -> Self {
-        Self { log: log.to_string(), shard, of, calls: Vec::new(), changes: 0, bytes: 0 }
+    /// Of a shard of those that a map says, for the log with a name.
+    pub fn new(log: &str, shard: usize, map: KeyMap) -> Self {
+        Self { log: log.to_string(), shard, map, calls: Vec::new(), changes: 0, bytes: 0 }
     }
 
     /// What the next object of an old log says of this shard's keys; gives an object that is full. To be told of the logs in order of their
     /// shards, and of each log's objects in order of their numbers.
     pub fn push(&mut self, calls: Vec<LoggedCall>) -> Option<LogObject> {
         for LoggedCall { id, changes } in calls {
-            let is_here = |change: &crate::update::Change| shard_of(change.key(), self.of) == self.shard;
+            let is_here = |change: &crate::update::Change| self.map.shard_of(change.key()) == self.shard;
             let changes: Vec<_> = changes.into_iter().filter(is_here).collect();
             if changes.is_empty() {
                 continue;
@@ -91,7 +103,7 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use forebay_shard::{Key, Value};
+    use forebay_shard::Value;
 
     use super::*;
     use crate::columns::{Column, ColumnKind, Columns};
@@ -105,7 +117,7 @@ mod tests {
 
     fn dataset() -> Dataset {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
-        let next = NextShards { log: "f".repeat(16), shards: shards(3, 1), cuts: vec![5, 2] };
+        let next = NextShards { log: "f".repeat(16), shards: shards(3, 1), cuts: vec![5, 2], splits: None };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
         let orders = DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() };
         Dataset { log: Some("0".repeat(16)), orders, next: Some(next), ..Dataset::new(columns, vec![0.5], shards(2, 5)) }
@@ -159,6 +171,22 @@ mod tests {
     }
 
     #[test]
+    fn ranges_that_are_to_come_take_the_place_of_ranges_alone() {
+        let splits = |splits: &[u64]| -> Option<Arc<[Key]>> { Some(splits.iter().map(|split| Key::U64(*split)).collect()) };
+        let announced = NextShards { splits: splits(&[3, 7]), ..next() };
+        let ranges = Dataset { splits: splits(&[7]), next: Some(announced.clone()), ..dataset() };
+        let bytes = ranges.encode().unwrap();
+        assert!(bytes.starts_with(b"forebay-shards 6 "));
+        assert_eq!(Dataset::decode(&bytes, "m").unwrap(), ranges);
+        let moved = ranges.moved(9).unwrap();
+        assert_eq!((moved.map(), moved.next), (announced.map(), None));
+        assert!(Dataset { next: Some(next()), ..ranges.clone() }.encode().is_err(), "they would be by hash");
+        assert!(Dataset { splits: None, ..ranges.clone() }.encode().is_err(), "these are by hash");
+        let wrong = NextShards { splits: splits(&[7, 3]), ..next() };
+        assert!(Dataset { next: Some(wrong), ..ranges }.encode().is_err());
+    }
+
+    #[test]
     fn a_tail_has_the_calls_of_its_keys_in_their_order_and_the_same_objects_whoever_makes_it() {
         let put = |key: u64, value: i64| Change::Put(Key::U64(key), vec![Value::Int(value)]);
         let objects: Vec<Vec<LoggedCall>> = (0..900u64)
@@ -168,7 +196,7 @@ mod tests {
             })
             .collect();
         let made = |shard: usize| {
-            let mut tail = Tail::new("log", shard, 3);
+            let mut tail = Tail::new("log", shard, KeyMap::Hash(3));
             let mut made: Vec<LogObject> = objects.iter().filter_map(|calls| tail.push(calls.clone())).collect();
             made.extend(tail.end());
             assert!(tail.end().is_none());
@@ -191,7 +219,7 @@ mod tests {
                 "in their order"
             );
             let keys: Vec<&Key> = calls.iter().flat_map(|call| &call.changes).map(Change::key).collect();
-            assert!(keys.iter().all(|key| shard_of(key, 3) == shard));
+            assert!(keys.iter().all(|key| KeyMap::Hash(3).shard_of(key) == shard));
             count += keys.len();
         }
         assert_eq!(count, 900 * 7, "each change is in one of them");

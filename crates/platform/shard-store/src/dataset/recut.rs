@@ -33,11 +33,11 @@ pub fn recut(from: &[&Path], to: &Path, size: f64, belong: impl Fn(&Key) -> Resu
 mod tests {
     use std::path::PathBuf;
 
-    use forebay_shard::Value;
+    use forebay_shard::{KeyMap, Value};
 
     use super::*;
     use crate::columns::{Column, ColumnKind, Columns};
-    use crate::dataset::{merge, shard_of};
+    use crate::dataset::merge;
     use crate::update::Change;
 
     const KEYS: u64 = 4000;
@@ -56,7 +56,7 @@ mod tests {
     fn shards(folder: &Path, count: usize) -> Vec<PathBuf> {
         let made = (0..count).map(|shard| {
             let (built, merged) = (folder.join(format!("built{shard}")), folder.join(format!("merged{shard}")));
-            let is_here = |key: &u64| shard_of(&Key::U64(*key), count) == shard;
+            let is_here = |key: &u64| KeyMap::Hash(count).shard_of(&Key::U64(*key)) == shard;
             let mut building = Store::build(&built, columns(&["k", "v"]), 0.5).unwrap().with_cold();
             (0..KEYS).filter(is_here).for_each(|key| building.push(Key::U64(key), text(key, "built")).unwrap());
             building.finish().unwrap();
@@ -87,7 +87,7 @@ mod tests {
             let mut records = 0;
             for shard in 0..count {
                 let to = folder.path().join(format!("{count}-{shard}"));
-                let packed = recut(&before, &to, 0.01, |key| Ok(shard_of(key, count) == shard)).unwrap();
+                let packed = recut(&before, &to, 0.01, |key| Ok(KeyMap::Hash(count).shard_of(key) == shard)).unwrap();
                 records += packed.shard.records;
                 assert!(packed.shard.cold.is_some() && packed.cold_bytes().unwrap().is_some(), "they have one too");
                 for (place, file) in packed.shard.files.iter().enumerate() {
@@ -96,8 +96,8 @@ mod tests {
                 let new = Store::open(&to).unwrap();
                 assert_eq!(new.count_all().unwrap(), packed.shard.records);
                 for key in (0..KEYS + 600).map(Key::U64) {
-                    let is_here = shard_of(&key, count) == shard;
-                    let expected = old[shard_of(&key, 3)].get_json(&key, None).unwrap().filter(|_| is_here);
+                    let is_here = KeyMap::Hash(count).shard_of(&key) == shard;
+                    let expected = old[KeyMap::Hash(3).shard_of(&key)].get_json(&key, None).unwrap().filter(|_| is_here);
                     assert_eq!(new.get_json(&key, None).unwrap(), expected, "{key} of {shard} of {count}");
                 }
             }

@@ -1,11 +1,10 @@
-//! What belongs to one shard of a dataset, and which keys are in which shard.
+//! What belongs to one shard of a dataset.
 
 use std::path::Path;
 
-use forebay_shard::{ATTRIBUTES_MAX, Key, Query, is_excluded};
+use forebay_shard::{ATTRIBUTES_MAX, Query, is_excluded};
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::bounds::{self, DatasetBounds};
 use super::names::is_hash;
@@ -106,19 +105,5 @@ impl DatasetShard {
             true => Ok(()),
             false => Err(Error::corrupt("a shard's files are not named and numbered as such files are")),
         }
-    }
-}
-
-/// Which of so many shards has a key's record.
-pub fn shard_of(key: &Key, shards: usize) -> usize {
-    // The high part of a product spreads evenly over any number.
-    ((u128::from(key_hash(key)) * shards as u128) >> 64) as usize
-}
-
-/// A key's hash: what spreads keys over shards.
-pub fn key_hash(key: &Key) -> u64 {
-    match key {
-        Key::U64(number) => xxh3_64(&number.to_le_bytes()),
-        Key::Bytes(bytes) => xxh3_64(bytes),
     }
 }

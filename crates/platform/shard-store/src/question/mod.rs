@@ -3,6 +3,7 @@
 mod limits;
 mod parse;
 mod query;
+mod ranges;
 
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_shard::{Builder, ColdFile, Key, QueryCounters, Record, Value};
+use forebay_shard::{Builder, ColdFile, Key, KeySample, QueryCounters, Record, Value};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
@@ -72,6 +72,19 @@ impl Store {
         let manifest = Manifest { columns: Some(columns.clone()), size, log_from: 1, ..Manifest::default() };
         let parts = Parts::new(columns, size, steering(asked), false)?;
         Ok(Building { path: path.to_path_buf(), temporary, parts, names: Names::after(0), manifest })
+    }
+
+    /// Has a sample take the keys of its files, with the bytes of their records.
+    pub fn sample(&self, sample: &mut KeySample) -> Result<()> {
+        let (view, attributes) = (self.view.load_full(), self.records()?.attributes().count());
+        for mapped in &view.shards {
+            mapped.shard.scan(None, |key, record| {
+                let bytes = values(record, attributes).into_iter().flatten().map(<[u8]>::len).sum::<usize>();
+                sample.push(&key, (key.len() + bytes) as u64);
+                Ok(true)
+            })?;
+        }
+        Ok(())
     }
 }
 

@@ -11,9 +11,9 @@ use forebay_client::Client;
 use forebay_oracle::load::{GIVEN_UP_AFTER, of_client, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule};
 use forebay_runtime::time::{sleep, timeout};
-use forebay_shard::{Key, Value};
+use forebay_shard::{Key, KeyMap, Value};
 use forebay_shard_store::{
-    Acknowledged, ChangeIf, DatasetOrders, DatasetPin, Literal, LogObject, LogPlace, Store, manifest_number, shard_of,
+    Acknowledged, ChangeIf, DatasetOrders, DatasetPin, Literal, LogObject, LogPlace, Store, manifest_number,
 };
 use forebay_shards::{ReshardTo, Shards, create, latest_manifest};
 use forebay_types::{Error, ForebayPath, Result};
@@ -175,7 +175,7 @@ async fn make(client: &Client, ack: Acknowledged, folder: &Path) -> Result<()> {
         let part = folder.join(format!("{shard}"));
         std::fs::create_dir_all(folder)?;
         let mut building = Store::build(&part, columns()?, SIZES[0])?;
-        for number in (0..STILL).filter(|number| shard_of(&Key::U64(*number), SHARDS) == shard) {
+        for number in (0..STILL).filter(|number| KeyMap::Hash(SHARDS).shard_of(&Key::U64(*number)) == shard) {
             building.push(Key::U64(number), vec![Value::Text(still(number))])?;
         }
         building.finish()?;

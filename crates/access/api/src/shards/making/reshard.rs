@@ -52,8 +52,9 @@ pub(in crate::shards) async fn resharded(come: Come<DatasetAsked>) -> Result<Jso
 const RESHARDING: Task = Task::Reshard(ReshardTo::Shards(1));
 
 asked::asked_of!(ReshardAsked {
-    /// How many shards it is to have, or with a unit how much input each is to have, about: `16`, `128MiB`.
-    #[schemars(with = "String", extend("pattern" = "^[0-9]+(\\.[0-9]+)? ?[A-Za-z]{0,3}$"), example = &"3")]
+    /// How many shards it is to have, or with a unit how much input each is to have, about: `16`, `128MiB`. Of ranges of keys also which shard is cut
+    /// in two, or becomes one with the next: `split:3`, `merge:3`.
+    #[schemars(with = "String", extend("pattern" = "^([0-9]+(\\.[0-9]+)? ?[A-Za-z]{0,3}|(split|merge):[0-9]+)$"), example = &"3")]
     #[serde(deserialize_with = "crate::asking::from_text")]
     to: ReshardTo,
 });

@@ -164,7 +164,7 @@ impl Works {
         if let Some(work) = known.iter().find(|work| is_of(work) && work.is_running()) {
             return match work.task == task {
                 true => Ok(Arc::clone(work)),
-                false => Err(Error::conflict(format!("{dataset}: it is being given another number of shards: wait for that"))),
+                false => Err(Error::conflict(format!("{dataset}: it is being given other shards: wait for that"))),
             };
         }
         if known.iter().filter(|work| work.is_running()).count() >= AT_ONCE {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
-use forebay_shard::Key;
+use forebay_shard::{Key, KeyMap};
 use forebay_shard_store::{ChangeIf, DatasetPin, LogObject, LogPlace, LoggedCall, Tail, moved_call};
 use forebay_shards::{Cut, ReshardStep, ReshardTo, Shards};
 use forebay_types::{ErrorKind, ForebayPath, Result};
@@ -36,7 +36,7 @@ impl Model {
     }
 
     /// Changes some records, different ones each round, with a call a shard and with calls of their own.
-    async fn change(&mut self, shards: &Shards, round: i64) {
+    pub async fn change(&mut self, shards: &Shards, round: i64) {
         let keys: Vec<i64> = (round * 5..400).step_by(37).collect();
         let name = format!("round {round}");
         let puts: Vec<Json> = keys.iter().map(|key| json!({"put": record(*key, &name)})).collect();
@@ -82,7 +82,7 @@ async fn reshard(bed: &Bed, to: ReshardTo) -> Result<Shards> {
 
 /// Announces that a dataset is to have so many shards, made before `model` changes once more.
 pub async fn announce(bed: &Bed, shards: &Shards, count: usize, model: &mut Model) -> Shards {
-    let cut = Cut::of(shards, count, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(shards, KeyMap::Hash(count), &bed.folder().join("scratch"), |_| {}).await.unwrap();
     model.change(shards, 1).await;
     cut.announce().await.unwrap();
     open(bed).await
@@ -233,7 +233,7 @@ pub async fn end_log(bed: &Bed, shards: &Shards, shard: usize) -> u64 {
 /// The same for the first object of the log of a new shard.
 async fn begin_log(bed: &Bed, shards: &Shards, ends: &[u64], shard: usize) {
     let next = shards.dataset().next.clone().unwrap();
-    let mut tail = Tail::new(&next.log, shard, next.shards.len());
+    let mut tail = Tail::new(&next.log, shard, next.map());
     for of in 0..ends.len() {
         for calls in calls_of(bed, shards, of).await.0 {
             assert!(tail.push(calls).is_none(), "it is one object");
@@ -323,7 +323,7 @@ async fn parts_of_shards_that_are_no_more_are_searched_and_counted_whole() {
 async fn a_call_is_made_once_and_versions_are_never_used_again() {
     let bed = Bed::start(2).await;
     let before = bed.create(NAME, 2, vec![0.5]).await;
-    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(&before, KeyMap::Hash(3), &bed.folder().join("scratch"), |_| {}).await.unwrap();
     let worker = bed.client.view().workers[0].id;
     let change = async |shards: &Shards, call: u128, name: &str| {
         let shard = shards.dataset().shard_of(&Key::U64(5)) as u32;
@@ -389,7 +389,7 @@ async fn a_dataset_that_is_replaced_meanwhile_stays_replaced() {
     let after = open(&bed).await;
     assert!(after.dataset().before.is_empty() && after.dataset().next.is_none());
     Model::of(&bed).compare_all(&after, "replaced").await;
-    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(&before, KeyMap::Hash(3), &bed.folder().join("scratch"), |_| {}).await.unwrap();
     assert_eq!(cut.announce().await.unwrap_err().kind(), ErrorKind::Conflict);
     let error = reshard(&bed, ReshardTo::Shards(0)).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

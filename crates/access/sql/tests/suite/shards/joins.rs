@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_shards::create;
 use forebay_sql::Engine;
 
@@ -25,7 +25,7 @@ async fn asked(engine: &Engine, sql: &str) -> [usize; 3] {
 
 /// The shards that have some of these keys.
 fn shards_of(keys: &[i64]) -> usize {
-    keys.iter().map(|key| shard_of(&Key::U64(*key as u64), SHARDS)).collect::<BTreeSet<_>>().len()
+    keys.iter().map(|key| KeyMap::Hash(SHARDS).shard_of(&Key::U64(*key as u64))).collect::<BTreeSet<_>>().len()
 }
 
 async fn same_as_of_a_file(engine: &Engine, query: &str) {
@@ -140,7 +140,7 @@ async fn clerks(cluster: &Cluster) {
         let mut building = Store::build(&part, columns.clone(), 0.01).unwrap();
         for number in 0..200 {
             let key = Key::from(format!("clerk{number:03}").as_str());
-            if shard_of(&key, SHARDS) == shard {
+            if KeyMap::Hash(SHARDS).shard_of(&key) == shard {
                 building.push(key, vec![Value::Int(number)]).unwrap();
             }
         }

@@ -2,13 +2,14 @@
 
 mod joins;
 mod points;
+mod ranges;
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use forebay_runtime::Computing;
-use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store, shard_of};
+use forebay_shard::{Key, KeyMap, Value};
+use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store};
 use forebay_shards::{Shards, create};
 use forebay_sql::{Engine, EngineSettings, ShardBatches};
 use forebay_testbed::{Spans, trace_id, traceparent};
@@ -74,15 +75,21 @@ fn row(number: i64) -> (Key, Vec<Value>, String) {
 
 /// The rows as `/lake/t.shards` and as `/lake/t.parquet`.
 async fn lake() -> (Cluster, Engine) {
+    lake_by(&KeyMap::Hash(SHARDS)).await
+}
+
+/// The same, where a map says which shard has which keys.
+async fn lake_by(map: &KeyMap) -> (Cluster, Engine) {
     let cluster = Cluster::start().await;
     let engine = cluster.engine();
     let folder = tempfile::tempdir().unwrap();
     let path = "/lake/t.shards".parse().unwrap();
     let mut creating = create(&cluster.client, &path, columns(), vec![0.9], false).await.unwrap();
-    for shard in 0..SHARDS {
+    creating.by(map);
+    for shard in 0..map.shards() {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns(), 0.01).unwrap();
-        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| shard_of(key, SHARDS) == shard) {
+        for (key, values, _) in (0..ROWS).map(row).filter(|(key, ..)| map.shard_of(key) == shard) {
             building.push(key, values).unwrap();
         }
         building.finish().unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_navigation::{LogState, SWITCH_LIMITS, Share, SwitchStep, recut, switch, tails_fit};
+use forebay_navigation::{LogState, SWITCH_LIMITS, Share, SwitchStep, switch, tails_fit};
 use forebay_protocol::{DataRequest, PutCondition, encode};
 use forebay_shard::Schema;
 use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, NextShards, Tail};
@@ -76,7 +76,7 @@ impl Shards {
         let bytes: Vec<u64> = found.iter().map(|found| found.bytes).collect();
         let mut states: Vec<LogState> = found.into_iter().map(|found| found.state).collect();
         // Who has ended one goes on.
-        if !states.iter().any(|state| state.is_sealed) && !tails_fit(&bytes, next.shards.len() as u32)? {
+        if !states.iter().any(|state| state.is_sealed) && !tails_fit(&bytes, &manifest.dataset.map().recut(&next.map())?) {
             return Ok(None);
         }
         loop {
@@ -192,7 +192,7 @@ impl Shards {
     }
 
     async fn write_tails(&self, logs: &Logs<'_>, next: &NextShards, states: &[LogState]) -> Result<()> {
-        let sources = recut(states.len() as u32, next.shards.len() as u32)?;
+        let sources = logs.manifest.dataset.map().recut(&next.map())?;
         let sources = &sources;
         let writing = (0..sources.len()).map(|shard| self.write_tail(logs, next, states, (shard, &sources[shard][..])));
         stream::iter(writing).buffer_unordered(AT_ONCE).try_collect::<()>().await
@@ -206,7 +206,7 @@ impl Shards {
         states: &[LogState],
         (shard, from): (usize, &[Share]),
     ) -> Result<()> {
-        let mut tail = Tail::new(&next.log, shard, next.shards.len());
+        let mut tail = Tail::new(&next.log, shard, next.map());
         let (place, mut number) = (logs.place(&next.log, shard), first_of(states));
         for share in from {
             let source = share.shard as usize;

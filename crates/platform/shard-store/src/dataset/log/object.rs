@@ -1,10 +1,9 @@
 //! One object of a shard's log.
 
-use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
+use forebay_shard::{Key, KeyType, Schema, Value, ValueType, key_hash};
 use forebay_types::{Error, Result};
 
 use super::claim::LogClaim;
-use crate::dataset::shard::key_hash;
 use crate::update::Change;
 
 const MAGIC: &[u8; 8] = b"FBDSTLOG";
