@@ -2,9 +2,9 @@
 
 use super::arrivals::Load;
 use super::curves::ShardCurve;
-use super::divide::{evenly, ideally, selectively};
 use super::engine::Engine;
 use super::setup::Setup;
+use super::skew::divide::{evenly, ideally, selectively};
 
 /// Mean requests in a queue that is left at its level.
 fn mean_queue(load: f64) -> f64 {
