@@ -1,5 +1,6 @@
 //! Three times the load at once on one shard, and back (BlowFish, section 5.2, figure 9).
 
+mod predicted;
 pub(crate) mod replicas;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,6 +11,7 @@ use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use serde_json::{Value as Json, json};
 
+use self::predicted::Before;
 use super::data::Data;
 use super::gets::IN_FLIGHT;
 use super::rig::{PERIOD, Rig, Settings};
@@ -76,8 +78,11 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let load = Load::new(&shards, &conditions);
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
     line(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing);
-    let high = load.until_drained(HIGH * unit, period).await?;
+    let before = Before { size: start, per_sec: unit * UNITS, asked: [LOW * unit, HIGH * unit] };
+    let (high, changes) = predicted::watched(&shards, period, load.until_drained(HIGH * unit, period)).await?;
     tell_rise(&what, &high, period, asked);
+    let after = sustained(&shards, &conditions, BUSY, Duration::from_secs(2)).await?;
+    before.tell(&what, &shards, (size(&shards).await?, after), changes, (&high, period))?;
     Figure::new(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::Nothing).print(true);
     let began = Instant::now();
     let mut back = size(&shards).await?;
@@ -104,6 +109,11 @@ fn tell_rise(what: &str, high: &Ran, period: Duration, asked: &Asked) {
     let drained = of_cluster(high.ended.unwrap_or(period * ADAPT_PERIODS), period);
     line(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::ValueAtMost(asked.drained));
     line(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::Nothing);
+}
+
+/// What is taken for an empty queue: the next ones come while it is looked at.
+fn few(rate: f64) -> u64 {
+    2 + (rate * TICK.as_secs_f64()) as u64
 }
 
 /// Seconds of a cluster, which looks at its queues every [`PERIOD`].
@@ -185,7 +195,7 @@ impl<'a> Load<'a> {
 
     /// So many a second until hardly any are left when the next ones come.
     async fn until_drained(&self, rate: f64, period: Duration) -> Result<Ran> {
-        let few = 2 + (rate * TICK.as_secs_f64()) as u64;
+        let few = few(rate);
         self.run(rate, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= few).await
     }
 
