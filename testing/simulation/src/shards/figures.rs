@@ -16,8 +16,11 @@ const THETA: f64 = 0.99;
 const STORAGE: [f64; 6] = [0.55, 0.6, 0.65, 0.7, 0.8, 1.0];
 
 /// The figures by name, and what each shows.
-pub const SHARD_FIGURES: [(&str, &str); 9] = [
+pub const SHARD_FIGURES: [(&str, &str); 12] = [
     ("spike", "three times the load for 30 seconds (figure 5)"),
+    ("mix-0", "three times the load of gets alone, on our curve (figures 6 and 11)"),
+    ("mix-50", "three times the load of as many gets as searches"),
+    ("mix-100", "three times the load of searches alone"),
     ("repair", "what is answered while one of 12 workers is repaired (figure 7)"),
     ("skew-20", "20 skewed shards on a fixed storage (figure 8)"),
     ("skew-100", "100 skewed shards on a fixed storage (figure 8)"),

@@ -34,6 +34,20 @@ fn the_papers_curve_rises_twentyfold_from_half_to_three_quarters() {
 }
 
 #[test]
+fn a_mix_takes_as_long_as_its_parts_together_and_what_was_measured_stands() {
+    let [gets, half, searches] = [ShardCurve::Gets, ShardCurve::Half, ShardCurve::Searches].map(|curve| curve.curve(4.0));
+    let speedup = |curve: &forebay_navigation::Curve, level| curve.service_us(0) / curve.service_us(level);
+    let highest = gets.highest();
+    assert_eq!((gets.bytes(0), gets.bytes(highest)), (350, 1500));
+    assert!((speedup(&gets, highest) / (2_307_030.0 / 42_558.0) - 1.0).abs() < 1e-6);
+    assert!((speedup(&searches, highest) / (1_091_560.0 / 29_602.0) - 1.0).abs() < 1e-6);
+    // Half of the operations are gets, which take 1 of 42,558 of a second.
+    let both = |gets: f64, searches: f64| 0.5 / gets + 0.5 / searches;
+    let expected = both(42_558.0, 29_602.0) / both(2_307_030.0, 1_091_560.0);
+    assert!((speedup(&half, highest) / expected - 1.0).abs() < 1e-6);
+}
+
+#[test]
 fn divisions_keep_to_the_room_and_the_ideal_beats_all_others_of_two_shards() {
     let curve = ShardCurve::Paper.curve(4.0);
     let shares = [0.8, 0.2];

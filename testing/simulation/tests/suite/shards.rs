@@ -34,6 +34,18 @@ fn three_times_the_load_on_all_is_adapted_to_in_five_minutes_and_drained_in_fift
 }
 
 #[test]
+fn three_times_the_load_is_adapted_to_whatever_part_of_it_is_searches() {
+    for scenario in ["mix-0", "mix-50", "mix-100"] {
+        let run = run(scenario, 1);
+        let table = || shards_table(&run);
+        assert!(run.samples.iter().any(|sample| sample.overloaded > 0), "{scenario}: {}", table());
+        assert!(run.adapted_secs.is_some_and(|secs| secs <= 15.0 * MINUTE), "{scenario}: {}", table());
+        assert!(run.drained_secs.is_some(), "{scenario}: {}", table());
+        assert!(run.storage_most > run.storage_start, "{scenario}: {}", table());
+    }
+}
+
+#[test]
 fn three_times_the_load_on_some_takes_layers_from_the_others() {
     for (scenario, hot) in [("skewed-2", 2), ("skewed-5", 5)] {
         for seed in 1..=3 {
