@@ -1,16 +1,19 @@
 //! Three times the load at once on one shard, and back (BlowFish, section 5.2, figure 9).
 
+mod curve;
 mod predicted;
 pub(crate) mod replicas;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shards::Shards;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 use serde_json::{Value as Json, json};
 
+use self::curve::{Curve, Moment};
 use self::predicted::Before;
 use super::data::Data;
 use super::gets::IN_FLIGHT;
@@ -52,14 +55,18 @@ struct Asked {
 const ASKED: [Asked; 2] =
     [Asked { skew: Skew::Uniform, adapted: 300.0, drained: 900.0 }, Asked { skew: Skew::Zipf, adapted: 120.0, drained: 300.0 }];
 
-pub(crate) async fn figures(data: &Data, period_ms: u64) -> Result<()> {
+/// Draws what came of it into a folder, where there is one.
+pub(crate) async fn figures(data: &Data, period_ms: u64, out: Option<&Path>) -> Result<()> {
+    if let Some(out) = out {
+        std::fs::create_dir_all(out).context(|| out.display())?;
+    }
     for asked in &ASKED {
-        at(data, Duration::from_millis(period_ms), asked).await?;
+        at(data, Duration::from_millis(period_ms), asked, out).await?;
     }
     Ok(())
 }
 
-async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
+async fn at(data: &Data, period: Duration, asked: &Asked, out: Option<&Path>) -> Result<()> {
     let rig = Rig::start(Settings { workers: 1, navigate_every: period, ..Settings::default() }).await?;
     let shards = rig.create(data, "load.shards", 1, vec![START]).await?;
     until_at_rest(&shards, data).await?;
@@ -79,16 +86,16 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
     line(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing);
     let before = Before { size: start, per_sec: unit * UNITS, asked: [LOW * unit, HIGH * unit] };
-    let (high, changes) = predicted::watched(&shards, period, load.until_drained(HIGH * unit, period)).await?;
+    let (high, changes) = predicted::watched(&load, period, load.until_drained(HIGH * unit, period)).await?;
     tell_rise(&what, &high, period, asked);
     let after = sustained(&shards, &conditions, BUSY, Duration::from_secs(2)).await?;
     before.tell(&what, &shards, (size(&shards).await?, after), changes, (&high, period))?;
     Figure::new(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::Nothing).print(true);
     let began = Instant::now();
-    let mut back = size(&shards).await?;
+    let mut back = load.size().await?;
     while back > start && began.elapsed() < period * CALM_PERIODS {
         load.run(LOW * unit, period * 5, |_, _| false).await?;
-        back = size(&shards).await?;
+        back = load.size().await?;
     }
     let after = of_cluster(began.elapsed(), period);
     let name = format!("{what}: size {after:.0} s (of a cluster) after the load has dropped");
@@ -96,8 +103,11 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     load.run(HIGH * unit, period * SPIKE_PERIODS, |_, _| false).await?;
     load.run(LOW * unit, period * 20, |_, _| false).await?;
     let name = format!("{what}: size after a spike of {SPIKE_PERIODS} periods");
-    Figure::new(name, size(&shards).await?, "x", "before", back, Bar::RatioAtMost(1.0)).print(true);
-    Ok(())
+    Figure::new(name, load.size().await?, "x", "before", back, Bar::RatioAtMost(1.0)).print(true);
+    match out {
+        Some(out) => load.curve.draw(&what, period, &out.join(format!("load-{}.svg", asked.skew.name().replace(' ', "-")))),
+        None => Ok(()),
+    }
 }
 
 /// How the shard came along with the load once it had risen.
@@ -176,6 +186,9 @@ struct Load<'a> {
     queue: AtomicU64,
     /// Those that found too many before them.
     over: AtomicU64,
+    /// All that came.
+    came: AtomicU64,
+    curve: Curve,
 }
 
 /// How a load went.
@@ -190,7 +203,20 @@ struct Ran {
 
 impl<'a> Load<'a> {
     fn new(shards: &'a Shards, conditions: &'a [Json]) -> Self {
-        Self { shards, conditions, began: Instant::now(), queue: AtomicU64::new(0), over: AtomicU64::new(0) }
+        let [queue, over, came] = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { shards, conditions, began: Instant::now(), queue, over, came, curve: Curve::default() }
+    }
+
+    /// The size of the shard now, which its curve has from then on.
+    async fn size(&self) -> Result<f64> {
+        let size = size(self.shards).await?;
+        self.curve.is_at(self.began.elapsed(), size);
+        Ok(size)
+    }
+
+    fn moment(&self) -> Moment {
+        let [came, refused, waits] = [&self.came, &self.over, &self.queue].map(|count| count.load(Relaxed));
+        Moment { at: self.began.elapsed(), came, refused, waits }
     }
 
     /// So many a second until hardly any are left when the next ones come.
@@ -213,6 +239,7 @@ impl<'a> Load<'a> {
                     while (sent as f64) < waited.as_secs_f64() * rate {
                         let at = (self.began.elapsed().as_micros() as usize + sent as usize * 7919) % self.conditions.len();
                         sent += 1;
+                        self.came.fetch_add(1, Relaxed);
                         if self.queue.load(Relaxed) >= WAITING_MAX {
                             self.over.fetch_add(1, Relaxed);
                             continue;
@@ -222,6 +249,7 @@ impl<'a> Load<'a> {
                     }
                     let queue = self.queue.load(Relaxed);
                     (sum, ticks) = (sum + left, ticks + 1);
+                    self.curve.saw(self.moment());
                     if queue >= peak {
                         (peak, peak_at) = (queue, waited);
                     }

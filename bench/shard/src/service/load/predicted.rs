@@ -8,7 +8,7 @@ use forebay_shards::Shards;
 use forebay_simulation::{ShardRise, ShardRisen, shards_risen};
 use forebay_types::{Error, Result};
 
-use super::{ADAPT_PERIODS, Ran, TICK, WAITING_MAX, few, of_cluster};
+use super::{ADAPT_PERIODS, Load, Ran, TICK, WAITING_MAX, few, of_cluster};
 
 /// How far a measured time may be from the simulator's, as a ratio.
 const APART: f64 = 1.3;
@@ -55,15 +55,15 @@ fn look(period: Duration) -> Duration {
     (period / LOOKS).max(TICK)
 }
 
-/// Lets a load go on, and looks at the replica's layers meanwhile.
+/// Lets a load go on that runs, and looks at the replica's layers meanwhile.
 pub(super) async fn watched(
-    shards: &Shards,
+    load: &Load<'_>,
     period: Duration,
-    load: impl Future<Output = Result<Ran>>,
+    running: impl Future<Output = Result<Ran>>,
 ) -> Result<(Ran, Changes)> {
     let over = AtomicBool::new(false);
     let loading = async {
-        let ran = load.await;
+        let ran = running.await;
         over.store(true, Relaxed);
         ran
     };
@@ -72,7 +72,11 @@ pub(super) async fn watched(
         let mut look = tokio::time::interval(look(period));
         while !over.load(Relaxed) {
             look.tick().await;
-            looks.push(shards.status().await?.iter().flat_map(|shard| &shard.replicas).any(|replica| replica.is_changing));
+            let status = load.shards.status().await?;
+            let replica = status.iter().flat_map(|shard| &shard.replicas).next();
+            let replica = replica.ok_or_else(|| Error::internal("the shard is nowhere"))?;
+            load.curve.is_at(load.began.elapsed(), replica.now.unwrap_or_default());
+            looks.push(replica.is_changing);
         }
         Ok::<_, Error>(Changes::of(&looks))
     };
