@@ -68,7 +68,7 @@ impl Curve {
             line("wait", false, waits),
             line("size, % of the input", false, sizes),
         ];
-        Chart { title: title.into(), x: "minutes of a cluster".into(), y: "searches".into(), from_zero: false, lines }
+        Chart { title: title.into(), x: "minutes of a cluster".into(), y: "questions".into(), from_zero: false, lines }
     }
 
     pub(super) fn draw(&self, title: &str, period: Duration, file: &Path) -> Result<()> {

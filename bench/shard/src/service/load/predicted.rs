@@ -25,9 +25,9 @@ const LOOKS: u32 = 10;
 pub(super) struct Before {
     /// The size of the replica, as a part of the input.
     pub(super) size: f64,
-    /// Searches a second that it sustains.
+    /// Questions a second that it sustains.
     pub(super) per_sec: f64,
-    /// Searches a second that come before and from then on.
+    /// Questions a second that come before and from then on.
     pub(super) asked: [f64; 2],
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn watched(
 }
 
 impl Before {
-    /// Beside what came of it: the size and the searches a second that are sustained afterwards, and the times.
+    /// Beside what came of it: the size and the questions a second that are sustained afterwards, and the times.
     pub(super) fn tell(
         self,
         what: &str,
@@ -113,7 +113,7 @@ impl Before {
         Ok(())
     }
 
-    /// The same for the simulator. A search takes by the layers that it has, to the power that the two sizes say which were measured.
+    /// The same for the simulator. A question takes by the layers that it has, to the power that the two sizes say which were measured.
     fn rise(self, sizes: &[f64], (size, per_sec): (f64, f64), build_secs: f64, period: Duration) -> ShardRise {
         let near = |size: f64| {
             let apart = |level: &usize| (sizes[*level] - size).abs();
