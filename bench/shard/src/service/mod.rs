@@ -73,6 +73,9 @@ pub(crate) struct Service {
     /// Operations of `history`
     #[arg(long, default_value_t = 10_000)]
     operations: usize,
+    /// `history` kills the coordinator, too, as one of the processes
+    #[arg(long)]
+    kill_coordinator: bool,
     /// Bytes of values that `substring` searches, at least
     #[arg(long, default_value_t = 256 << 20)]
     substring_bytes: usize,
@@ -129,7 +132,7 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
                 Cell::Cold => cold::figures(&data).await?,
                 Cell::Ack => ack::figures(&data, service.rounds, service.seconds).await?,
                 Cell::Merge => merge::figures(&data, service.seconds).await?,
-                Cell::History => history::figures(&data, service.operations).await?,
+                Cell::History => history::figures(&data, service.operations, service.kill_coordinator).await?,
                 Cell::Load => load::figures(&data, service.period_ms, service.curves.as_deref()).await?,
                 Cell::Replicas => load::replicas::figures(&data, Duration::from_millis(service.period_ms)).await?,
                 Cell::Substring => cold::substring(service.substring_bytes).await?,
