@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn with_enough_memory_nobody_answers_less_and_with_less_than_the_input_disks_bound_all() {
+    fn with_enough_memory_hardly_less_is_answered_and_with_less_than_the_input_disks_bound_all() {
         for way in ways(RepairHost::ENOUGH) {
             assert!((way.before / way.offered - 1.0).abs() < 1e-9, "{}: {} before", way.way, way.before);
             assert!(way.during > 0.9 * way.offered, "{}: {} meanwhile", way.way, way.during);
