@@ -165,12 +165,12 @@ fn rise() -> ShardRise {
         levels: levels.collect(),
         start: 2,
         per_sec: [375.0, 1_125.0],
-        waiting_max: 200,
+        waiting_max: 5_000,
         period_secs: 0.25,
         build_secs: 0.5,
         tick_secs: 0.005,
         few: 7,
-        periods: 100,
+        periods: 200,
     }
 }
 
@@ -182,6 +182,8 @@ fn a_rise_that_was_measured_is_predicted_and_layers_that_come_sooner_end_it_soon
     assert!(usual.peak_secs > 0.25 && usual.peak_secs < drained && drained < 25.0, "{usual:?}");
     let later = of(&ShardRise { build_secs: 3.0, ..rise() });
     assert!(later.peak_secs > usual.peak_secs + 1.0, "{later:?} where {usual:?}");
+    let refused = of(&ShardRise { waiting_max: 200, ..rise() });
+    assert!(refused.peak_secs > usual.peak_secs + 1.0, "what is refused is no load that it sees: {refused:?} where {usual:?}");
     let never = of(&ShardRise { levels: rise().levels[..3].to_vec(), ..rise() });
     assert_eq!(never.drained_secs, None, "it has no more layers");
 }

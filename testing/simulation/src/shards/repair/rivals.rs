@@ -106,7 +106,11 @@ impl Rival {
         let elsewhere = match self.kind {
             Kind::ThreeCopies => left,
             Kind::OneCopy => self.asked.min(STORE_READS / SHARDS_LOST),
-            Kind::ReedSolomon => self.decoded(left, disk, (missed, memory >= CODED)),
+            Kind::ReedSolomon => {
+                // What the other shards leave of all disks.
+                let spare = (disk * SHARDS as f64 - left * missed * SHARDS_LEFT) / SHARDS_LOST;
+                self.decoded(left, spare, (missed, memory >= CODED))
+            }
         };
         SHARDS_LEFT * left + SHARDS_LOST * (again * left + (1.0 - again) * elsewhere)
     }
@@ -157,6 +161,17 @@ mod tests {
             assert!((way.before - 720.0).abs() < 1e-6, "{}: {} before", way.way, way.before);
             assert!(way.during < way.before, "{}: {} meanwhile", way.way, way.during);
         }
+    }
+
+    #[test]
+    fn blocks_are_decoded_with_what_other_shards_leave_of_disks_and_processors() {
+        let [coded, ..] = Rival::all(&ShardCurve::Paper.curve(4.0), 1_984.0);
+        // 22 shards are asked for all that they can be, and miss one in twenty of it; 11 disks of 16 reads a second are there.
+        let (asked, reads) = (1_984.0 / 24.0, 11.0 * 16.0);
+        let spare = (reads - 22.0 * asked * 0.05) / 2.0;
+        let expected = 22.0 * asked + 2.0 * spare / (1.0 + 9.0 * 0.05);
+        let answered = coded.after(RepairHost::SHORT_QUICK, 0.0);
+        assert!((answered - expected).abs() < 1e-6, "{answered} where {expected} are due");
     }
 
     #[test]
