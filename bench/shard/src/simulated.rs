@@ -1,8 +1,8 @@
 //! What navigation does in simulation, by the code that decides in workers: BlowFish's loads (NSDI 2016, section 5) on its paper's curve.
 
 use forebay_bench_harness::{Bar, Figure, line};
-use forebay_simulation::{ShardCurve, ShardRouting, SkewRow, shards, shards_skew};
-use forebay_types::Result;
+use forebay_simulation::{RepairHost, RepairWay, ShardCurve, ShardRouting, SkewRow, shards, shards_repair, shards_skew};
+use forebay_types::{Error, Result};
 
 const SEED: u64 = 1;
 /// How skewed the load on shards of fixed storage is, and that storage over the input.
@@ -24,7 +24,52 @@ pub(crate) fn figures() -> Result<()> {
     for count in [20, 100] {
         shards_skew(ShardCurve::Paper, count, THETA, &[STORAGE], SEED)?.iter().for_each(tell);
     }
+    repair()
+}
+
+/// Table 1 and figure 7, beside each rival.
+fn repair() -> Result<()> {
+    let enough = shards_repair(RepairHost::ENOUGH, SEED)?;
+    let (ours, rivals) = first(&enough)?;
+    for rival in rivals {
+        let is_coded = rival.way.starts_with("Reed-Solomon");
+        let bar = |most: f64| if is_coded { Bar::RatioAtMost(most) } else { Bar::Nothing };
+        let figure = |what: &str, value: f64, unit, peer: f64, bar| {
+            Figure::new(format!("simulated repair, beside {}: {what}", rival.way), value, unit, rival.way, peer, bar).print(true);
+        };
+        figure("bytes moved", ours.moved, "x", rival.moved, bar(0.2));
+        let secs = |secs: Option<f64>| secs.unwrap_or(f64::INFINITY);
+        figure("time", secs(ours.restored_secs), "s", secs(rival.restored_secs), bar(0.4));
+        figure("answered meanwhile", ours.during, "requests/s", rival.during, Bar::Nothing);
+    }
+    let what = "simulated repair: answered meanwhile";
+    Figure::new(what, ours.during, "requests/s", "before", ours.before, Bar::RatioAtLeast(0.88)).print(true);
+    for host in [RepairHost::SHORT, RepairHost::SHORT_QUICK] {
+        short(host)?;
+    }
     Ok(())
+}
+
+/// What is answered meanwhile where nothing as large as the input is in memory.
+fn short(host: RepairHost) -> Result<()> {
+    let ways = shards_repair(host, SEED)?;
+    let (ours, rivals) = first(&ways)?;
+    let what = format!("simulated repair, memory for {}x and {} disk reads a second", host.memory, host.disk_reads * 1e3);
+    let name = format!("{what}: answered meanwhile");
+    Figure::new(name, ours.during, "requests/s", "before", ours.before, Bar::RatioAtLeast(0.88)).print(true);
+    for rival in rivals {
+        // Quick disks are told for the record: how far memory is short is theirs to say.
+        let is_held = host == RepairHost::SHORT && !rival.way.starts_with("one copy");
+        let bar = if is_held { Bar::RatioAtLeast(1.4) } else { Bar::Nothing };
+        let name = format!("{what}, beside {}: answered meanwhile", rival.way);
+        Figure::new(name, ours.during, "requests/s", rival.way, rival.during, bar).print(true);
+    }
+    Ok(())
+}
+
+/// Ours, and the others.
+fn first(ways: &[RepairWay]) -> Result<(&RepairWay, &[RepairWay])> {
+    ways.split_first().ok_or_else(|| Error::internal("no way was simulated"))
 }
 
 /// Figure 8.

@@ -30,12 +30,13 @@ pub use mixapart::{
     MixApartRow, MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart,
     mixapart_csv, mixapart_figure, mixapart_jobs, mixapart_replays, mixapart_rows, mixapart_tier_rows, sustained,
 };
-pub use program::{Picture, program};
+pub use program::{Picture, pictures, program};
 pub use run::{Fact, Observer, Unobserved};
 pub use scenario::{Scenario, Way, Workload};
 pub use shards::{
-    SHARD_SCENARIOS, ShardCurve, ShardMove, ShardPlanned, ShardReplica, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay,
-    shards, shards_chart, shards_csv, shards_planned, shards_planned_table, shards_skew, shards_table, skew_chart, skew_csv,
-    skew_table,
+    RepairHost, RepairWay, SHARD_FIGURES, SHARD_SCENARIOS, ShardCurve, ShardMove, ShardPlanned, ShardReplica, ShardRise,
+    ShardRisen, ShardRouting, ShardSample, ShardsRun, SkewRow, SkewWay, repair_chart, repair_csv, repair_table, shard_figure,
+    shards, shards_chart, shards_csv, shards_planned, shards_planned_table, shards_repair, shards_risen, shards_skew,
+    shards_table, skew_chart, skew_csv, skew_table,
 };
 pub use workload::{Access, AccessKind, Conversion, Converted, Micros, Published, Query, Recorded, Synthetic, accesses, convert};

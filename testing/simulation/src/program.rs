@@ -54,7 +54,7 @@ pub fn program<B: Serialize>(
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["bars", names @ ..] => print(&chosen(names, bars), bar),
-        ["figures", folder, names @ ..] => draw(Path::new(folder), &chosen(names, figures), figure),
+        ["figures", folder, names @ ..] => pictures(Path::new(folder), names, figures, figure),
         _ => Err(Error::invalid(format!("say what to do: {name} bars [NAME..] or {name} figures FOLDER [NAME..]"))),
     };
     match done {
@@ -64,6 +64,11 @@ pub fn program<B: Serialize>(
             ExitCode::FAILURE
         }
     }
+}
+
+/// Draws figures by name into a folder, all that there are where none is named, and writes what is drawn as JSON beside each.
+pub fn pictures(folder: &Path, names: &[&str], all: Named<'_>, figure: impl Fn(&str) -> Result<Picture>) -> Result<()> {
+    draw(folder, &chosen(names, all), figure)
 }
 
 /// These names, or all that there are.

@@ -27,8 +27,8 @@ const AWAY_FOR: Duration = Duration::from_millis(500);
 /// The column that is changed.
 const COLUMN: &str = "l_comment";
 
-/// So many operations.
-pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
+/// So many operations; the coordinator is one of those that are killed where that is asked for.
+pub(crate) async fn figures(data: &Data, operations: usize, is_coordinator_killed: bool) -> Result<()> {
     let mut rig = Rig::start(Settings::default()).await?;
     let shards = rig.create(data, "history.shards", 4, vec![0.5, 0.5]).await?;
     until_at_rest(&shards, data).await?;
@@ -44,10 +44,19 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
         let (mut chance, mut kills) = (StdRng::seed_from_u64(59), 0u64);
         while clients.count.load(Relaxed) < operations {
             tokio::time::sleep(KILLED_EVERY).await;
-            let place = chance.random_range(0..rig.workers.len());
-            rig.workers[place].kill();
+            let workers = rig.workers.len();
+            let place = chance.random_range(0..workers + usize::from(is_coordinator_killed));
+            if place == workers {
+                rig.kill_coordinator()
+            } else {
+                rig.workers[place].kill()
+            }
             tokio::time::sleep(AWAY_FOR).await;
-            rig.restart(place)?;
+            if place == workers {
+                rig.restart_coordinator()?
+            } else {
+                rig.restart(place)?
+            }
             kills += 1;
         }
         clients.stop.store(true, Relaxed);
@@ -60,8 +69,9 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
     let count = |rule| violations.iter().filter(|violation| violation.rule == rule).count() as f64;
     let searches = done.iter().filter(|done| matches!(done.op, RecordOp::Found(..))).count();
     let uncertain = done.iter().filter(|done| done.ended.is_none()).count();
+    let killed = if is_coordinator_killed { "workers and the coordinator" } else { "workers" };
     let what = format!(
-        "{} puts, deletes, gets and {searches} searches at once, {} kills of workers, {uncertain} uncertain",
+        "{} puts, deletes, gets and {searches} searches at once, {} kills of {killed}, {uncertain} uncertain",
         done.len() - searches,
         kills?
     );

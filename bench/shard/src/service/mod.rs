@@ -16,6 +16,7 @@ mod rig;
 mod serve;
 mod wait;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -72,12 +73,18 @@ pub(crate) struct Service {
     /// Operations of `history`
     #[arg(long, default_value_t = 10_000)]
     operations: usize,
+    /// `history` kills the coordinator, too, as one of the processes
+    #[arg(long)]
+    kill_coordinator: bool,
     /// Bytes of values that `substring` searches, at least
     #[arg(long, default_value_t = 256 << 20)]
     substring_bytes: usize,
     /// Milliseconds between two looks of a worker at its queues, its patience with it, for `load` and `replicas`; 10 s in a cluster
     #[arg(long, default_value_t = 1000)]
     period_ms: u64,
+    /// The folder that `load` draws its curves into; none without it
+    #[arg(long)]
+    curves: Option<PathBuf>,
 }
 
 /// The roles that this program starts itself again as.
@@ -125,8 +132,8 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
                 Cell::Cold => cold::figures(&data).await?,
                 Cell::Ack => ack::figures(&data, service.rounds, service.seconds).await?,
                 Cell::Merge => merge::figures(&data, service.seconds).await?,
-                Cell::History => history::figures(&data, service.operations).await?,
-                Cell::Load => load::figures(&data, service.period_ms).await?,
+                Cell::History => history::figures(&data, service.operations, service.kill_coordinator).await?,
+                Cell::Load => load::figures(&data, service.period_ms, service.curves.as_deref()).await?,
                 Cell::Replicas => load::replicas::figures(&data, Duration::from_millis(service.period_ms)).await?,
                 Cell::Substring => cold::substring(service.substring_bytes).await?,
             }

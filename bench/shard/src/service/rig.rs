@@ -55,7 +55,7 @@ pub(crate) struct Rig {
     settings: Settings,
     began: Instant,
     // Below what has its socket there.
-    _coordinator: Served,
+    coordinator: Option<Served>,
     folder: TempDir,
 }
 
@@ -102,7 +102,7 @@ impl Rig {
         let workers = workers.collect::<Result<_>>()?;
         let client = client(&address, false).await?;
         mount(&client, s3.endpoint(), None).await?;
-        Ok(Self { s3, workers, client, address, settings, began: Instant::now(), _coordinator: coordinator, folder })
+        Ok(Self { s3, workers, client, address, settings, began: Instant::now(), coordinator: Some(coordinator), folder })
     }
 
     /// Waits until the workers of the start know of all changes that are on their way.
@@ -118,6 +118,19 @@ impl Rig {
     /// Starts a worker that was killed again, with the files that it had.
     pub(crate) fn restart(&mut self, place: usize) -> Result<()> {
         self.workers[place].serve(&self.address, self.settings.at(place))
+    }
+
+    /// Kills the coordinator by SIGKILL.
+    pub(crate) fn kill_coordinator(&mut self) {
+        drop(self.coordinator.take());
+    }
+
+    /// Starts it again where it was, with what it had stored.
+    pub(crate) fn restart_coordinator(&mut self) -> Result<()> {
+        let folder = self.folder.path().display().to_string();
+        let (served, _) = Served::start(&["serve-coordinator".to_string(), folder, self.address.clone()])?;
+        self.coordinator = Some(served);
+        Ok(())
     }
 
     /// Puts workers that have nothing in the place of those that there are: what is written is in the tiers of who wrote it.

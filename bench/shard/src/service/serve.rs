@@ -20,6 +20,8 @@ pub(crate) enum Process {
     Coordinator {
         /// Of its metadata
         folder: PathBuf,
+        /// Where it listens; at any port without it
+        address: Option<String>,
     },
     /// What answers each call with as many bytes as a record has
     #[command(name = "serve-echo", hide = true)]
@@ -53,7 +55,7 @@ impl Process {
     /// Serves until the input ends.
     pub(crate) async fn run(self) -> Result<()> {
         match self {
-            Self::Coordinator { folder } => coordinator(folder).await,
+            Self::Coordinator { folder, address } => coordinator(folder, address).await,
             Self::Echo { address } => {
                 let server = super::echo::serve(address.parse()?).await?;
                 say(&server.local_address().to_string())?;
@@ -73,8 +75,12 @@ impl Process {
     }
 }
 
-async fn coordinator(folder: PathBuf) -> Result<()> {
-    let node = Node::lead_in(&folder, security()).await?;
+async fn coordinator(folder: PathBuf, address: Option<String>) -> Result<()> {
+    let mut settings = Node::coordinator_in(&folder, security());
+    if let Some(address) = address {
+        settings.listen = address.parse()?;
+    }
+    let node = Node::lead(settings).await?;
     say(&node.coordinator_at().to_string())?;
     until_input_ends().await;
     node.shutdown().await;

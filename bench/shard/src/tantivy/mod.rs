@@ -1,6 +1,7 @@
 //! Searches beside Tantivy, a library of inverted indexes, in a process of its own: the same records, questions and hits, and about as many
 //! stored bytes of both.
 
+mod navigating;
 mod peer;
 mod questions;
 
@@ -98,7 +99,8 @@ fn beside(form: Form, records: &Records, subject: &Subject, mut peer: Peer, meas
     let asked: Vec<(Kind, Vec<Question>)> = form.kinds().iter().map(|&kind| (kind, kind.draw(records))).collect();
     let bare = Shard::open(subject.base.clone(), [])?;
     let ratio = peer.bytes() as f64 / bare.info().input_bytes as f64;
-    let shard = subject.at(ratio, &counters(&bare, &asked)?)?;
+    let counters = counters(&bare, &asked)?;
+    let shard = subject.at(ratio, &counters)?;
     let (info, name) = (shard.info(), form.name());
     let bytes = (info.base_bytes + info.layer_bytes) as f64;
     let what = format!("stored beside Tantivy's {name}");
@@ -121,7 +123,11 @@ fn beside(form: Form, records: &Records, subject: &Subject, mut peer: Peer, meas
         let (ours, theirs) = p50s.medians();
         Figure::new(format!("{what}: p50"), ours, "ms", PEER, theirs, p50_bar).print(true);
     }
-    Ok(())
+    match form {
+        // Shards are asked the same whatever the index has.
+        Form::Terms => navigating::figures(&shard, (ratio, &counters), &asked, measure.cpu_secs * measure.rounds as f64),
+        Form::Trigrams => Ok(()),
+    }
 }
 
 /// What a shard counts when it is asked as often for each kind.

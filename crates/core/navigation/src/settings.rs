@@ -50,6 +50,20 @@ impl Settings {
     /// No period, wait or patience is longer than a day, in seconds.
     const SECS_MAX: f64 = 86_400.0;
 
+    /// The usual patience, in periods of so many seconds.
+    ///
+    /// ```
+    /// use forebay_navigation::Settings;
+    /// assert_eq!(Settings::every(10.0), Settings::default());
+    /// assert_eq!(Settings::every(5.0).drain_secs, 150.0);
+    /// ```
+    pub fn every(period_secs: f64) -> Self {
+        let usual = Self::default();
+        debug_assert!(usual.validate().is_ok(), "what is usual makes sense");
+        let scale = period_secs / usual.period_secs;
+        Self { period_secs, drain_secs: usual.drain_secs * scale, calm_secs: usual.calm_secs * scale, ..usual }
+    }
+
     /// Refuses values that make no sense.
     /// `Invalid`, with the setting's name and what it may be.
     pub fn validate(&self) -> Result<()> {

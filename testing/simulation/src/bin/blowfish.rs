@@ -1,9 +1,13 @@
-//! Runs BlowFish in simulation: `blowfish run SCENARIO [SEED [ROUTING]]` prints a table, `blowfish skew CURVE SHARDS [STORAGE..]` figure 8's rows.
+//! Runs BlowFish in simulation: `blowfish run SCENARIO [SEED [ROUTING]]` prints a table, `blowfish skew CURVE SHARDS [STORAGE..]` figure 8's
+//! rows, `blowfish figures FOLDER [NAME..]` draws.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-use forebay_simulation::{ShardCurve, ShardRouting, shards, shards_skew, shards_table, skew_table};
+use forebay_simulation::{
+    SHARD_FIGURES, ShardCurve, ShardRouting, pictures, shard_figure, shards, shards_skew, shards_table, skew_table,
+};
 use forebay_types::{Error, Result};
 
 /// Storage over input where none is named.
@@ -34,8 +38,13 @@ fn run(words: &[&str]) -> Result<String> {
             };
             Ok(skew_table(&shards_skew(curve.parse::<ShardCurve>()?, number(count)?, 0.99, &storage, 1)?))
         }
+        ["figures", folder, names @ ..] => {
+            pictures(Path::new(folder), names, &SHARD_FIGURES, shard_figure)?;
+            Ok(String::new())
+        }
         _ => Err(Error::invalid(
-            "say what to do: blowfish run SCENARIO [SEED [ROUTING]], or blowfish skew CURVE SHARDS [STORAGE..]",
+            "say what to do: blowfish run SCENARIO [SEED [ROUTING]], blowfish skew CURVE SHARDS [STORAGE..], or blowfish figures FOLDER \
+             [NAME..]",
         )),
     }
 }

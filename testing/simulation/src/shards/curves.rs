@@ -15,11 +15,17 @@ pub enum ShardCurve {
     Paper,
     /// What the original C++ Succinct measured in searches on TPC-H lineitem, with one sampling rate more a level.
     Succinct,
+    /// Ours in gets of whole records of TPC-H lineitem, in steps of 0.05x between the sizes that were measured.
+    Gets,
+    /// Ours in searches of its selective attributes.
+    Searches,
+    /// Ours in as many of both.
+    Half,
 }
 
 impl ShardCurve {
     /// The names that [`FromStr`](std::str::FromStr) knows.
-    pub const NAMES: &'static str = "paper or succinct";
+    pub const NAMES: &'static str = "paper, succinct, gets, searches or half";
 
     /// The curve of a shard that answers so many requests a second at its lowest level.
     pub(super) fn curve(self, per_sec: f64) -> Curve {
@@ -30,6 +36,9 @@ impl ShardCurve {
         let points = match self {
             Self::Paper => (0..=20).map(paper).collect(),
             Self::Succinct => succinct(),
+            Self::Gets => mixed(0.0),
+            Self::Searches => mixed(1.0),
+            Self::Half => mixed(0.5),
         };
         Curve::new(points.into_iter().map(level).collect()).expect("storage rises")
     }
@@ -48,7 +57,30 @@ fn succinct() -> Vec<(f64, f64)> {
     measured.map(|(storage, searches)| (storage, searches / measured[0].1)).to_vec()
 }
 
+/// Sizes over the input, gets a CPU-second and searches a CPU-second that `forebay-bench-shard table` has measured of lineitem.
+const OURS: [(f64, f64, f64); 5] = [
+    (0.35, 42_558.0, 29_602.0),
+    (0.48, 90_475.0, 93_881.0),
+    (0.55, 136_526.0, 84_714.0),
+    (0.69, 530_567.0, 122_672.0),
+    (1.5, 2_307_030.0, 1_091_560.0),
+];
+const STEP: f64 = 0.05;
+
+/// Storage and throughput of a mix with such a share of searches.
+fn mixed(searches: f64) -> Vec<(f64, f64)> {
+    let rate = |size: f64| {
+        let above = OURS.partition_point(|(measured, ..)| *measured < size).clamp(1, OURS.len() - 1);
+        let ((below, gets, found), (at, more_gets, more_found)) = (OURS[above - 1], OURS[above]);
+        let part = ((size - below) / (at - below)).clamp(0.0, 1.0);
+        let between = |low: f64, high: f64| low * (high / low).powf(part);
+        1.0 / ((1.0 - searches) / between(gets, more_gets) + searches / between(found, more_found))
+    };
+    let sizes = (0..=23u32).map(|step| OURS[0].0 + STEP * f64::from(step));
+    sizes.map(|size| (size, rate(size) / rate(OURS[0].0))).collect()
+}
+
 forebay_types::named! {
-    ShardCurve, Error: Paper = "paper", Succinct = "succinct";
+    ShardCurve, Error: Paper = "paper", Succinct = "succinct", Gets = "gets", Searches = "searches", Half = "half";
     |text| Error::invalid(format!("{text:?} is no curve of a shard: use {}", ShardCurve::NAMES))
 }

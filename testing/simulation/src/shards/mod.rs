@@ -6,10 +6,12 @@
 mod arrivals;
 mod client;
 mod curves;
-mod divide;
 mod engine;
+mod figures;
 mod outcome;
 mod planned;
+mod predict;
+mod repair;
 mod replica;
 mod report;
 mod scenarios;
@@ -20,8 +22,11 @@ mod tests;
 mod waits;
 
 pub use curves::ShardCurve;
+pub use figures::{SHARD_FIGURES, shard_figure};
 pub use outcome::{ShardMove, ShardReplica, ShardSample, ShardsRun};
 pub use planned::{ShardPlanned, shards_planned, shards_planned_table};
+pub use predict::{ShardRise, ShardRisen, shards_risen};
+pub use repair::{RepairHost, RepairWay, repair_chart, repair_csv, repair_table, shards_repair};
 pub use report::{shards_chart, shards_csv, shards_table, skew_chart, skew_csv, skew_table};
 pub use scenarios::{SHARD_SCENARIOS, shards};
 pub use setup::ShardRouting;

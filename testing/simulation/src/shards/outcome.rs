@@ -1,11 +1,11 @@
 //! What a run measured.
 
-use forebay_navigation::{Curve, Decision};
+use forebay_navigation::Decision;
 use serde::Serialize;
 
 use super::curves::INPUT_BYTES;
 use super::replica::Queue;
-use super::setup::{SAMPLE_SECS, Setup};
+use super::setup::Setup;
 use super::waits::{Wait, apart, swing};
 
 /// A level that moved, and why.
@@ -113,7 +113,8 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn sample(&mut self, secs: f64, per_sec: &[f64], curve: &Curve, queues: &[Queue]) {
+    pub(super) fn sample(&mut self, secs: f64, setup: &Setup, queues: &[Queue]) {
+        let (curve, per_sec) = (&setup.curve, setup.load.at(secs));
         let queues: Vec<&Queue> = queues.iter().filter(|queue| queue.is_alive).collect();
         let mut capacity = vec![0.0; per_sec.len()];
         queues.iter().for_each(|queue| capacity[queue.place.shard] += 1e6 / curve.service_us(queue.level));
@@ -125,8 +126,8 @@ impl Record {
         let bytes: u64 = queues.iter().map(|queue| curve.bytes(queue.ordered)).sum();
         self.samples.push(ShardSample {
             secs,
-            offered: self.offered as f64 / SAMPLE_SECS,
-            answered: self.answered as f64 / SAMPLE_SECS,
+            offered: self.offered as f64 / setup.sample_secs,
+            answered: self.answered as f64 / setup.sample_secs,
             waiting: queues.iter().map(|queue| queue.waiting.len() as u64).sum(),
             wait_secs_max: waits.iter().map(|wait| wait.secs).fold(0.0, f64::max),
             storage: bytes as f64 / (queues.len() as u64 * INPUT_BYTES) as f64,

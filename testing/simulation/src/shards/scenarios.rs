@@ -9,8 +9,11 @@ use super::outcome::ShardsRun;
 use super::setup::{Loss, Place, Setup, ShardRouting};
 
 /// The scenarios by name, and what each shows.
-pub const SHARD_SCENARIOS: [(&str, &str); 7] = [
+pub const SHARD_SCENARIOS: [(&str, &str); 10] = [
     ("uniform", "20 shards, three times the load on all at once"),
+    ("mix-0", "the same of gets alone, on the curve that was measured of ours (figures 6 and 11)"),
+    ("mix-50", "the same of as many gets as searches"),
+    ("mix-100", "the same of searches alone"),
     ("skewed-2", "20 shards and no room, three times the load on 2 of them at once"),
     ("skewed-5", "20 shards and no room, three times the load on 5 of them at once"),
     ("spike", "20 shards, three times the load on all for 30 seconds (figure 5)"),
@@ -36,7 +39,10 @@ struct Scenario {
 /// `Invalid`: there is no such scenario.
 pub fn shards(name: &str, routing: ShardRouting, seed: u64) -> Result<ShardsRun> {
     let mut scenario = match name {
-        "uniform" => uniform(seed),
+        "uniform" => uniform(ShardCurve::Paper, seed),
+        "mix-0" => uniform(ShardCurve::Gets, seed),
+        "mix-50" => uniform(ShardCurve::Half, seed),
+        "mix-100" => uniform(ShardCurve::Searches, seed),
         "skewed-2" => skewed(2, seed),
         "skewed-5" => skewed(5, seed),
         "spike" => spike(seed),
@@ -63,10 +69,11 @@ fn worker(start: u32, load: Load, seed: u64) -> Setup {
 }
 
 /// 60 % busy, then three times as much.
-fn uniform(seed: u64) -> Scenario {
-    let before = rate(2, 0.6);
+fn uniform(curve: ShardCurve, seed: u64) -> Scenario {
+    let (curve, start) = (curve.curve(PER_SEC), 2);
+    let before = 0.6 * 1e6 / curve.service_us(start);
     let load = Load::steady(vec![before; SHARDS]).then(CHANGE_SECS, vec![3.0 * before; SHARDS]);
-    Scenario { setup: worker(2, load, seed), rise_secs: CHANGE_SECS }
+    Scenario { setup: Setup::one_worker(curve, SHARDS, start, load, seed), rise_secs: CHANGE_SECS }
 }
 
 /// 40 % busy without a byte of room, then three times as much for the first `hot`.

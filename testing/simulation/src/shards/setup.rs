@@ -5,7 +5,7 @@ use forebay_types::Error;
 
 use super::arrivals::Load;
 
-/// Seconds between two samples.
+/// Seconds between two samples, where nothing else is said.
 pub(super) const SAMPLE_SECS: f64 = 10.0;
 
 /// How clients choose among replicas.
@@ -54,6 +54,8 @@ pub(super) struct Setup {
     /// By worker, then by shard.
     pub(super) places: Vec<Place>,
     pub(super) clients: usize,
+    /// Requests that wait for a shard at most: more are refused.
+    pub(super) waiting_max: u64,
     pub(super) routing: ShardRouting,
     pub(super) settings: Settings,
     /// How long it takes until ordered layers are there.
@@ -63,6 +65,8 @@ pub(super) struct Setup {
     pub(super) load: Load,
     pub(super) loss: Option<Loss>,
     pub(super) end_secs: f64,
+    /// Between two samples.
+    pub(super) sample_secs: f64,
     /// Queues are emptied then, and answers counted from then on.
     pub(super) count_from_secs: f64,
     pub(super) seed: u64,
@@ -81,6 +85,7 @@ impl Setup {
             curve,
             places: (0..shards).map(|shard| Place { shard, worker: 0, start }).collect(),
             clients: 4,
+            waiting_max: u64::MAX,
             routing: ShardRouting::default(),
             settings: settings(),
             build_secs: Self::BUILD_SECS,
@@ -88,6 +93,7 @@ impl Setup {
             load,
             loss: None,
             end_secs: 3_600.0,
+            sample_secs: SAMPLE_SECS,
             count_from_secs: 0.0,
             seed,
         }

@@ -2,9 +2,9 @@
 
 use super::arrivals::Load;
 use super::curves::ShardCurve;
-use super::divide::{evenly, ideally, selectively};
 use super::engine::Engine;
 use super::setup::Setup;
+use super::skew::divide::{evenly, ideally, selectively};
 
 /// Mean requests in a queue that is left at its level.
 fn mean_queue(load: f64) -> f64 {
@@ -31,6 +31,20 @@ fn the_papers_curve_rises_twentyfold_from_half_to_three_quarters() {
     assert_eq!((curve.bytes(0), curve.bytes(5), curve.bytes(curve.highest())), (500, 750, 1500));
     assert!((curve.service_us(0) / curve.service_us(5) - 20.0).abs() < 1e-9);
     assert!((curve.service_us(0) / curve.service_us(curve.highest()) - 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_mix_takes_as_long_as_its_parts_together_and_what_was_measured_stands() {
+    let [gets, half, searches] = [ShardCurve::Gets, ShardCurve::Half, ShardCurve::Searches].map(|curve| curve.curve(4.0));
+    let speedup = |curve: &forebay_navigation::Curve, level| curve.service_us(0) / curve.service_us(level);
+    let highest = gets.highest();
+    assert_eq!((gets.bytes(0), gets.bytes(highest)), (350, 1500));
+    assert!((speedup(&gets, highest) / (2_307_030.0 / 42_558.0) - 1.0).abs() < 1e-6);
+    assert!((speedup(&searches, highest) / (1_091_560.0 / 29_602.0) - 1.0).abs() < 1e-6);
+    // Half of the operations are gets, which take 1 of 42,558 of a second.
+    let both = |gets: f64, searches: f64| 0.5 / gets + 0.5 / searches;
+    let expected = both(42_558.0, 29_602.0) / both(2_307_030.0, 1_091_560.0);
+    assert!((speedup(&half, highest) / expected - 1.0).abs() < 1e-6);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What BlowFish shows of its shards (NSDI 2016, sections 4 and 5), with navigation as it is.
 
 use forebay_simulation::{
-    SHARD_SCENARIOS, ShardCurve, ShardRouting, ShardsRun, SkewRow, shards, shards_chart, shards_csv, shards_skew, shards_table,
+    RepairHost, RepairWay, SHARD_SCENARIOS, ShardCurve, ShardRise, ShardRouting, ShardsRun, SkewRow, repair_chart, repair_csv,
+    repair_table, shard_figure, shards, shards_chart, shards_csv, shards_repair, shards_risen, shards_skew, shards_table,
     skew_chart, skew_csv, skew_table,
 };
 
@@ -29,6 +30,18 @@ fn three_times_the_load_on_all_is_adapted_to_in_five_minutes_and_drained_in_fift
         assert!(overloaded > 0, "three times the load is too much for the levels at the start");
         adapts_and_drains(&run);
         assert!(run.storage_most <= 0.75, "two layers each, though the backlog asked for more: {}", run.storage_most);
+    }
+}
+
+#[test]
+fn three_times_the_load_is_adapted_to_whatever_part_of_it_is_searches() {
+    for scenario in ["mix-0", "mix-50", "mix-100"] {
+        let run = run(scenario, 1);
+        let table = || shards_table(&run);
+        assert!(run.samples.iter().any(|sample| sample.overloaded > 0), "{scenario}: {}", table());
+        assert!(run.adapted_secs.is_some_and(|secs| secs <= 15.0 * MINUTE), "{scenario}: {}", table());
+        assert!(run.drained_secs.is_some(), "{scenario}: {}", table());
+        assert!(run.storage_most > run.storage_start, "{scenario}: {}", table());
     }
 }
 
@@ -107,6 +120,87 @@ fn section_5_1_lost_replicas_come_back_by_copies_of_the_smallest() {
     }
 }
 
+fn repaired(host: RepairHost) -> (Vec<RepairWay>, String) {
+    let ways = shards_repair(host, 1).unwrap();
+    let table = repair_table(&ways);
+    (ways, table)
+}
+
+#[test]
+fn table_1_a_lost_worker_costs_a_fifth_of_the_bytes_and_two_fifths_of_the_time_of_reed_solomon() {
+    let (ways, table) = repaired(RepairHost::ENOUGH);
+    let [ours, coded, ..] = ways.as_slice() else { panic!("{table}") };
+    assert!((ours.stored - 1.9).abs() < 1e-9 && (coded.stored - 1.2).abs() < 1e-9, "{table}");
+    assert!(ours.moved <= coded.moved / 5.0, "{table}");
+    let secs = |way: &RepairWay| way.restored_secs.expect("there is room for all of it");
+    assert!(secs(ours) <= secs(coded) / 2.5, "with the layers of what was lost: {table}");
+    assert!(ours.repaired_secs.is_some_and(|secs| (119.0..=121.0).contains(&secs)), "six bases of 20 seconds each: {table}");
+    assert!(ours.during >= 0.88 * ours.before, "{table}");
+}
+
+#[test]
+fn figure_7_where_memory_is_short_more_is_answered_during_repair_than_by_blocks_or_copies_as_large_as_the_input() {
+    let (ways, table) = repaired(RepairHost::SHORT);
+    let [ours, coded, three, _] = ways.as_slice() else { panic!("{table}") };
+    assert!(ours.during >= 0.88 * ours.before, "{table}");
+    assert!(ours.during >= 1.4 * coded.during.max(three.during), "{table}");
+    assert_eq!(ours.restored_secs, None, "there is no memory for the layers of the two that are lost: {table}");
+    assert_eq!(repair_chart(&ways).lines.len(), 4);
+    let lines: usize = ways.iter().map(|way| way.answered.len()).sum();
+    assert_eq!(repair_csv(&ways).lines().count(), lines + 1);
+}
+
+#[test]
+fn a_host_that_does_not_hold_the_large_replicas_is_refused() {
+    for host in [RepairHost { memory: 0.5, disk_reads: 3.0 }, RepairHost { memory: 1.0, disk_reads: f64::NAN }] {
+        let error = shards_repair(host, 1).unwrap_err().to_string();
+        assert!(error.contains("use 0.9 or more"), "{error}");
+    }
+}
+
+/// A shard whose requests take 2 ms at its start and half as long with twice the layers, looked at each 250 ms.
+fn rise() -> ShardRise {
+    let levels = (0..20u32).map(|level| (0.3 + 0.05 * f64::from(level), 6_000.0 / (f64::from(level) + 1.0)));
+    ShardRise {
+        levels: levels.collect(),
+        start: 2,
+        per_sec: [375.0, 1_125.0],
+        waiting_max: 5_000,
+        period_secs: 0.25,
+        build_secs: 0.5,
+        tick_secs: 0.005,
+        few: 7,
+        periods: 200,
+    }
+}
+
+#[test]
+fn a_rise_that_was_measured_is_predicted_and_layers_that_come_sooner_end_it_sooner() {
+    let of = |rise: &ShardRise| shards_risen(rise, 1).unwrap();
+    let usual = of(&rise());
+    let drained = usual.drained_secs.expect("it has layers to get");
+    assert!(usual.peak_secs > 0.25 && usual.peak_secs < drained && drained < 25.0, "{usual:?}");
+    let later = of(&ShardRise { build_secs: 3.0, ..rise() });
+    assert!(later.peak_secs > usual.peak_secs + 1.0, "{later:?} where {usual:?}");
+    let refused = of(&ShardRise { waiting_max: 200, ..rise() });
+    assert!(refused.peak_secs > usual.peak_secs + 1.0, "what is refused is no load that it sees: {refused:?} where {usual:?}");
+    let never = of(&ShardRise { levels: rise().levels[..3].to_vec(), ..rise() });
+    assert_eq!(never.drained_secs, None, "it has no more layers");
+}
+
+#[test]
+fn a_rise_that_can_not_be_is_refused() {
+    for rise in [
+        ShardRise { start: 20, ..rise() },
+        ShardRise { levels: Vec::new(), ..rise() },
+        ShardRise { period_secs: 0.0, ..rise() },
+        ShardRise { tick_secs: 0.0, ..rise() },
+        ShardRise { per_sec: [1.0, f64::INFINITY], ..rise() },
+    ] {
+        assert!(shards_risen(&rise, 1).is_err(), "{rise:?}");
+    }
+}
+
 #[test]
 fn two_choices_keep_replicas_closer_together_than_the_shortest_queue() {
     let apart = |routing| shards("replicas", routing, 1).unwrap().apart.unwrap();
@@ -181,4 +275,6 @@ fn runs_and_rows_can_be_read_and_drawn() {
     let rows = shards_skew(ShardCurve::Succinct, 5, 0.99, &[0.6, 1.0], 1).unwrap();
     assert_eq!((skew_table(&rows).lines().count(), skew_csv(&rows).lines().count()), (3, 3));
     assert!(skew_chart(&rows).svg().contains("selective caching"));
+    assert!(shard_figure("spike").is_ok());
+    assert!(shard_figure("figure").unwrap_err().to_string().contains("gradual"), "those that there are");
 }

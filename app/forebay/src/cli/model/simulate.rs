@@ -19,7 +19,7 @@ pub(crate) enum SimulateCommand {
 
 #[derive(Args)]
 pub(crate) struct SimulateShardsArgs {
-    /// A scenario by name, `skew`, or `list`
+    /// A scenario by name, `skew`, `repair`, or `list`
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub(crate) scenario: String,
     /// How clients choose among replicas: two-choices, or join-shortest as in the paper

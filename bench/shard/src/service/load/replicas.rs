@@ -33,10 +33,10 @@ pub(crate) async fn figures(data: &Data, period: Duration) -> Result<()> {
     let shards = rig.create(data, "replicas.shards", 1, vec![START; REPLICAS]).await?;
     until_at_rest(&shards, data).await?;
     let askers = BUSY * REPLICAS;
-    let conditions = slow_enough(&shards, data, Skew::Uniform, askers).await?;
+    let questions = slow_enough(&shards, data, Skew::Uniform, askers).await?;
     until_at_rest(&shards, data).await?;
-    let unit = sustained(&shards, &conditions, askers, Duration::from_secs(5)).await? / UNITS;
-    let load = Load::new(&shards, &conditions);
+    let unit = sustained(&shards, &questions, askers, Duration::from_secs(5)).await? / UNITS;
+    let load = Load::new(&shards, &questions);
     load.run(LOW * unit, period * 20, |_, _| false).await?;
     let high = load.until_drained(HIGH * unit, period).await?;
     // Layers that are on their way come.

@@ -18,7 +18,7 @@ const PINS_CHECKED_EVERY: Duration = Duration::from_secs(3600);
 
 /// Goes on for ever: a plan each period.
 pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
-    let settings = settings(period);
+    let settings = Settings::every(period.as_secs_f64());
     let (mut before, mut budget) = (Plan::default(), Budget::new(shards.origin.store.clone()));
     let mut pins_checked = None;
     loop {
@@ -32,18 +32,6 @@ pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
             Ok(plan) => before = plan,
             Err(error) => tracing::warn!(%error, "shards stay as they are"),
         }
-    }
-}
-
-/// The usual patience, in periods.
-fn settings(period: Duration) -> Settings {
-    let usual = Settings::default();
-    let scale = period.as_secs_f64() / usual.period_secs;
-    Settings {
-        period_secs: period.as_secs_f64(),
-        drain_secs: usual.drain_secs * scale,
-        calm_secs: usual.calm_secs * scale,
-        ..usual
     }
 }
 

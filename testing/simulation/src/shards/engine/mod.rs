@@ -9,7 +9,7 @@ use super::arrivals::Arrivals;
 use super::client::Client;
 use super::outcome::{Record, ShardMove};
 use super::replica::Queue;
-use super::setup::{SAMPLE_SECS, Setup};
+use super::setup::Setup;
 use crate::events::Events;
 use crate::random::Random;
 use crate::workload::Micros;
@@ -111,7 +111,10 @@ impl<'a> Engine<'a> {
     fn comes(&mut self, shard: usize) {
         let client = self.random.below(self.clients.len()) as u32;
         self.record.offered += 1;
-        self.send(client, shard);
+        let waiting: u64 = self.of_shard[shard].iter().map(|at| self.queues[*at].waiting.len() as u64).sum();
+        if waiting < self.setup.waiting_max {
+            self.send(client, shard);
+        }
         self.look_out();
     }
 
@@ -189,7 +192,7 @@ impl<'a> Engine<'a> {
 
     fn samples(&mut self) {
         let secs = self.now as f64 / 1e6;
-        self.record.sample(secs, self.setup.load.at(secs), &self.setup.curve, &self.queues);
-        self.after(SAMPLE_SECS, Event::Samples);
+        self.record.sample(secs, self.setup, &self.queues);
+        self.after(self.setup.sample_secs, Event::Samples);
     }
 }

@@ -1,12 +1,14 @@
 //! Skewed load on a fixed storage (figure 8): navigation from an even start, beside selective caching and the ideal.
 
+pub(super) mod divide;
+
 use forebay_navigation::Curve;
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
+use self::divide::{evenly, ideally, selectively};
 use super::arrivals::Load;
 use super::curves::{INPUT_BYTES, ShardCurve};
-use super::divide::{evenly, ideally, selectively};
 use super::engine::Engine;
 use super::replica::Queue;
 use super::scenarios::PER_SEC;

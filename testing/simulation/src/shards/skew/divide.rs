@@ -2,20 +2,20 @@
 
 use forebay_navigation::Curve;
 
-pub(super) fn evenly(curve: &Curve, shards: usize, room_bytes: u64) -> Vec<u32> {
+pub(in crate::shards) fn evenly(curve: &Curve, shards: usize, room_bytes: u64) -> Vec<u32> {
     let fits = |level: &u32| shards as u64 * curve.bytes(*level) <= room_bytes;
     vec![(0..=curve.highest()).rev().find(fits).unwrap_or(0); shards]
 }
 
 /// Selective caching: the hottest shards have all layers, as many as fit beside the bases of the others.
-pub(super) fn selectively(curve: &Curve, shards: usize, room_bytes: u64) -> Vec<u32> {
+pub(in crate::shards) fn selectively(curve: &Curve, shards: usize, room_bytes: u64) -> Vec<u32> {
     let spare = room_bytes.saturating_sub(shards as u64 * curve.bytes(0));
     let whole = (spare / (curve.bytes(curve.highest()) - curve.bytes(0))) as usize;
     (0..shards).map(|shard| if shard < whole { curve.highest() } else { 0 }).collect()
 }
 
 /// The best for known shares of the load: the least levels that sustain the most load that fits. Gives the levels and that load.
-pub(super) fn ideally(curve: &Curve, shares: &[f64], room_bytes: u64) -> (Vec<u32>, f64) {
+pub(in crate::shards) fn ideally(curve: &Curve, shares: &[f64], room_bytes: u64) -> (Vec<u32>, f64) {
     let answers = |level: u32| 1e6 / curve.service_us(level);
     let levels = |load: f64| -> Option<Vec<u32>> {
         shares.iter().map(|share| (0..=curve.highest()).find(|level| answers(*level) >= share * load)).collect()
