@@ -9,13 +9,15 @@ use forebay_runtime::time::instant;
 use forebay_types::{Error, ErrorKind, SegmentId};
 
 use super::silence::{Failed, Met, Silence};
-use crate::connect::{of_node, said};
+use crate::connect::{Weight, of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 use crate::nodes::Nodes;
 use crate::route::Unanswered;
 
 /// What is asked for with a call that is to be a matter of microseconds, at most.
 const NEAR_READ_MAX: u32 = 16 << 10;
+/// Bytes that go with one, at most.
+const NEAR_BYTES_MAX: usize = NEAR_READ_MAX as usize;
 const NEAR_VALUES_MAX: usize = 64;
 
 /// A worker's answer.
@@ -92,7 +94,8 @@ impl Nodes {
         payload: Vec<Bytes>,
     ) -> Result<NodeAnswer, Failed> {
         let routes = &self.shared.routes;
-        let link = match routes.connections.link(worker).await {
+        let weight = weight(&call.op, &payload);
+        let link = match routes.connections.link_for(worker, weight).await {
             Ok(link) => link,
             Err(error) if error.kind() == ErrorKind::Denied => return Err(Failed::Denied(NodeError::from(&error))),
             Err(error) => {
@@ -125,7 +128,12 @@ impl Nodes {
         };
         let answered = routes.answered_by(worker, instant().checked_add(deadline), answering).await;
         match answered {
-            Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
+            Ok(Ok(answer)) => {
+                if weight == Weight::Small {
+                    link.came(answer.payload.len());
+                }
+                Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session })
+            }
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => refused(NodeErrorKind::Invalid, error.message().to_owned()),
             Ok(Err(error)) => {
                 routes.view.surprised();
@@ -158,6 +166,13 @@ impl Nodes {
             _ => Err(misfit()),
         }
     }
+}
+
+/// What a call moves. How long a value is, only its answer says.
+fn weight(op: &NodeOp<'_>, payload: &[Bytes]) -> Weight {
+    let is_large = matches!(op, NodeOp::BlockRead { .. } | NodeOp::PutMany { .. })
+        || payload.iter().any(|piece| piece.len() > NEAR_BYTES_MAX);
+    if is_near(op) && !is_large { Weight::Small } else { Weight::Large }
 }
 
 /// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.

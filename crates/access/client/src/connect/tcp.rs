@@ -1,0 +1,141 @@
+//! The TCP connections to one worker, and which of them a call takes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use forebay_transport::Connection;
+
+use super::slot::Slot;
+
+/// TCP connections to one worker at most.
+const CONNECTIONS: usize = 3;
+/// So many calls are on a connection before small ones take the next one: those that go together need one call of the system, and many are
+/// more than one thread can read.
+const TOGETHER: usize = 32;
+/// An answer that has more bytes beside its message is none to a small call.
+const SMALL_BYTES: usize = 16 << 10;
+
+/// What a call moves, as far as that is known before its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// Little, as a rule.
+    Small,
+    /// Much, or nobody knows.
+    Large,
+}
+
+/// The connections to one worker.
+pub(super) struct Tcp {
+    connections: [TcpSlot; CONNECTIONS],
+    /// What was taken for a small call lately was none.
+    are_large: Arc<AtomicBool>,
+}
+
+struct TcpSlot {
+    slot: Slot<Connection>,
+    busy: Arc<Busy>,
+}
+
+/// The calls that are under way on a connection.
+#[derive(Default)]
+struct Busy {
+    large: AtomicUsize,
+    all: AtomicUsize,
+}
+
+/// A call under way.
+pub(super) struct Call {
+    busy: Arc<Busy>,
+    weight: Weight,
+    are_large: Arc<AtomicBool>,
+}
+
+impl Tcp {
+    pub(super) fn new() -> Self {
+        let slot = |_| TcpSlot { slot: Slot::new(), busy: Arc::default() };
+        Self { connections: std::array::from_fn(slot), are_large: Arc::default() }
+    }
+
+    /// The connection for a call, which counts there until it is dropped.
+    pub(super) fn take(&self, weight: Weight) -> (&Slot<Connection>, Call) {
+        let loads = self.connections.each_ref().map(|tcp| (tcp.busy.large.load(Relaxed), tcp.busy.all.load(Relaxed)));
+        let taken = if self.are_large.load(Relaxed) { Weight::Large } else { weight };
+        let TcpSlot { slot, busy } = &self.connections[least(&loads, taken)];
+        busy.all.fetch_add(1, Relaxed);
+        busy.large.fetch_add(usize::from(taken == Weight::Large), Relaxed);
+        (slot, Call { busy: Arc::clone(busy), weight: taken, are_large: Arc::clone(&self.are_large) })
+    }
+}
+
+impl Call {
+    /// The answer of a call that was asked for as a small one: whether it is, the next ones go by.
+    pub(super) fn came(&self, bytes: usize) {
+        let is_large = bytes > SMALL_BYTES;
+        if self.are_large.load(Relaxed) != is_large {
+            self.are_large.store(is_large, Relaxed);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let calls = self.busy.all.fetch_sub(1, Relaxed);
+        self.busy.large.fetch_sub(usize::from(self.weight == Weight::Large), Relaxed);
+        debug_assert!(calls > 0, "a call ends that was not begun");
+    }
+}
+
+/// Which connection a call takes, by the large calls and all calls of each: a large one the least busy, a small one that where other small ones
+/// are and the fewest large.
+fn least(loads: &[(usize, usize)], weight: Weight) -> usize {
+    let busy = |at: &usize| match (weight, loads[*at]) {
+        (Weight::Small, (large, all)) => (large, all / TOGETHER),
+        (Weight::Large, (_, all)) => (all, 0),
+    };
+    (0..loads.len()).min_by_key(busy).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many calls of each connection are under way.
+    fn under_way(tcp: &Tcp) -> [usize; CONNECTIONS] {
+        tcp.connections.each_ref().map(|tcp| tcp.busy.all.load(Relaxed))
+    }
+
+    fn take(tcp: &Tcp, weight: Weight, calls: usize) -> Vec<Call> {
+        (0..calls).map(|_| tcp.take(weight).1).collect()
+    }
+
+    #[test]
+    fn small_calls_go_together_and_large_ones_apart() {
+        let tcp = Tcp::new();
+        let small = take(&tcp, Weight::Small, 16);
+        assert_eq!(under_way(&tcp), [16, 0, 0]);
+        let large = take(&tcp, Weight::Large, 4);
+        assert_eq!(under_way(&tcp), [16, 2, 2], "not behind the small ones");
+        drop(large);
+        let many = take(&tcp, Weight::Small, 3 * TOGETHER - 16);
+        assert_eq!(under_way(&tcp), [TOGETHER; CONNECTIONS], "so many that one thread could not read them");
+        drop((small, many));
+        let large = take(&tcp, Weight::Large, 1);
+        let small = take(&tcp, Weight::Small, 16);
+        assert_eq!(under_way(&tcp), [1, 16, 0], "not behind a large one");
+        drop((large, small));
+        assert_eq!(under_way(&tcp), [0; CONNECTIONS]);
+    }
+
+    #[test]
+    fn calls_that_turn_out_to_be_large_go_apart_until_they_are_small_again() {
+        let tcp = Tcp::new();
+        take(&tcp, Weight::Small, 1)[0].came(1 << 20);
+        let large = take(&tcp, Weight::Small, 6);
+        assert_eq!(under_way(&tcp), [2; CONNECTIONS]);
+        large[0].came(64);
+        drop(large);
+        let small = take(&tcp, Weight::Small, 6);
+        assert_eq!(under_way(&tcp), [6, 0, 0]);
+        drop(small);
+    }
+}
