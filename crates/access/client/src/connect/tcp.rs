@@ -88,6 +88,7 @@ impl Drop for Call {
 /// Which connection a call takes, by the large calls and all calls of each: a large one the least busy, a small one that where other small ones
 /// are and the fewest large.
 fn least(loads: &[(usize, usize)], weight: Weight) -> usize {
+    debug_assert!(!loads.is_empty(), "a call takes one");
     let busy = |at: &usize| match (weight, loads[*at]) {
         (Weight::Small, (large, all)) => (large, all / TOGETHER),
         (Weight::Large, (_, all)) => (all, 0),

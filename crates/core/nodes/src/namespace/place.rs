@@ -61,6 +61,7 @@ impl Namespace {
 
     /// The same where it is not known that the place is free; else the type of the node that has it.
     pub(crate) fn place_if_free(&mut self, dir: DirId, name: &str, node: Node) -> Option<NodeType> {
+        debug_assert!(self.has(dir), "the container of {name:?} is here");
         let (size, link) = (Self::size(name, &node), node.container());
         let has = self.step_new(dir, name, node);
         if has.is_none() {

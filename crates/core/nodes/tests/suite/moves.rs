@@ -53,8 +53,8 @@ fn that_there_is_such_a_node_is_said_before_that_there_is_no_room() {
         let created = names.create(ROOT, name, CreateOptions::new(NodeType::File));
         (created.map_err(|error| error.kind), names.nodes(), names.bytes())
     };
-    assert_eq!(create("a").0, Ok(()));
-    let (_, nodes, bytes) = create("a");
+    let (made, nodes, bytes) = create("a");
+    assert_eq!((made, nodes), (Ok(()), 1));
     assert_eq!(create("a"), (Err(NodeErrorKind::Exists), nodes, bytes));
     let (full, nodes, bytes) = (0..).map(|at| create(&at.to_string())).find(|created| created.0.is_err()).unwrap();
     assert_eq!(full, Err(NodeErrorKind::NoSpace));
