@@ -82,8 +82,8 @@ pub fn all(requests: usize, rounds: usize) {
     Figure::alone("namespace creates, time that one has the names alone", median(alone), "ns", Bar::Nothing).print(true);
 }
 
-/// Nanoseconds of a create while nobody else may look: so many creates fit into a second of any number of threads, and of calls over sockets that
-/// many cores are busy with as a call takes times as long.
+/// Nanoseconds of a create while nobody else may look. However many threads there are, no more creates come about than fit one after the other; so
+/// as many cores of a worker can be busy with them as a call by a socket takes times as long.
 fn alone(calls: usize) -> f64 {
     let mut names = filled(1).into_inner();
     let dir = names.container_of(ROOT, "d0").unwrap();
