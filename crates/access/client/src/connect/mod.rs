@@ -80,7 +80,7 @@ impl Link {
         self.session.as_ref().filter(|session| session.mapping.is_some())
     }
 
-    /// So many bytes came with the answer to a small call.
+    /// So many bytes came with the answer to a call for a value.
     pub(crate) fn came(&self, bytes: usize) {
         if let Some(call) = &self.call {
             call.came(bytes);

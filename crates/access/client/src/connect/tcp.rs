@@ -12,14 +12,16 @@ const CONNECTIONS: usize = 3;
 /// So many calls are on a connection before small ones take the next one: those that go together need one call of the system, and many are
 /// more than one thread can read.
 const TOGETHER: usize = 32;
-/// An answer that has more bytes beside its message is none to a small call.
+/// A value that has more bytes is a large one.
 const SMALL_BYTES: usize = 16 << 10;
 
 /// What a call moves, as far as that is known before its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// Little, as a rule.
+    /// Little.
     Small,
+    /// A value, of which nobody knows how long it is: as long as those that were asked for lately.
+    Value,
     /// Much, or nobody knows.
     Large,
 }
@@ -27,7 +29,7 @@ pub(crate) enum Weight {
 /// The connections to one worker.
 pub(super) struct Tcp {
     connections: [TcpSlot; CONNECTIONS],
-    /// What was taken for a small call lately was none.
+    /// The value that came last was large.
     are_large: Arc<AtomicBool>,
 }
 
@@ -46,7 +48,8 @@ struct Busy {
 /// A call under way.
 pub(super) struct Call {
     busy: Arc<Busy>,
-    weight: Weight,
+    /// It counts among the large ones.
+    is_large: bool,
     are_large: Arc<AtomicBool>,
 }
 
@@ -59,16 +62,20 @@ impl Tcp {
     /// The connection for a call, which counts there until it is dropped.
     pub(super) fn take(&self, weight: Weight) -> (&Slot<Connection>, Call) {
         let loads = self.connections.each_ref().map(|tcp| (tcp.busy.large.load(Relaxed), tcp.busy.all.load(Relaxed)));
-        let taken = if self.are_large.load(Relaxed) { Weight::Large } else { weight };
-        let TcpSlot { slot, busy } = &self.connections[least(&loads, taken)];
+        let is_large = match weight {
+            Weight::Small => false,
+            Weight::Value => self.are_large.load(Relaxed),
+            Weight::Large => true,
+        };
+        let TcpSlot { slot, busy } = &self.connections[least(&loads, is_large)];
         busy.all.fetch_add(1, Relaxed);
-        busy.large.fetch_add(usize::from(taken == Weight::Large), Relaxed);
-        (slot, Call { busy: Arc::clone(busy), weight: taken, are_large: Arc::clone(&self.are_large) })
+        busy.large.fetch_add(usize::from(is_large), Relaxed);
+        (slot, Call { busy: Arc::clone(busy), is_large, are_large: Arc::clone(&self.are_large) })
     }
 }
 
 impl Call {
-    /// The answer of a call that was asked for as a small one: whether it is, the next ones go by.
+    /// A value has come, by whose length the next ones go.
     pub(super) fn came(&self, bytes: usize) {
         let is_large = bytes > SMALL_BYTES;
         if self.are_large.load(Relaxed) != is_large {
@@ -80,18 +87,18 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let calls = self.busy.all.fetch_sub(1, Relaxed);
-        self.busy.large.fetch_sub(usize::from(self.weight == Weight::Large), Relaxed);
+        self.busy.large.fetch_sub(usize::from(self.is_large), Relaxed);
         debug_assert!(calls > 0, "a call ends that was not begun");
     }
 }
 
 /// Which connection a call takes, by the large calls and all calls of each: a large one the least busy, a small one that where other small ones
 /// are and the fewest large.
-fn least(loads: &[(usize, usize)], weight: Weight) -> usize {
+fn least(loads: &[(usize, usize)], is_large: bool) -> usize {
     debug_assert!(!loads.is_empty(), "a call takes one");
-    let busy = |at: &usize| match (weight, loads[*at]) {
-        (Weight::Small, (large, all)) => (large, all / TOGETHER),
-        (Weight::Large, (_, all)) => (all, 0),
+    let busy = |at: &usize| {
+        let (large, all) = loads[*at];
+        if is_large { (all, 0) } else { (large, all / TOGETHER) }
     };
     (0..loads.len()).min_by_key(busy).unwrap_or_default()
 }
@@ -128,15 +135,25 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_turn_out_to_be_large_go_apart_until_they_are_small_again() {
+    fn values_that_turn_out_to_be_large_go_apart_until_they_are_small_again() {
         let tcp = Tcp::new();
-        take(&tcp, Weight::Small, 1)[0].came(1 << 20);
-        let large = take(&tcp, Weight::Small, 6);
+        take(&tcp, Weight::Value, 1)[0].came(1 << 20);
+        let large = take(&tcp, Weight::Value, 6);
         assert_eq!(under_way(&tcp), [2; CONNECTIONS]);
         large[0].came(64);
         drop(large);
-        let small = take(&tcp, Weight::Small, 6);
+        let small = take(&tcp, Weight::Value, 6);
         assert_eq!(under_way(&tcp), [6, 0, 0]);
         drop(small);
+    }
+
+    #[test]
+    fn calls_that_are_small_go_together_whatever_values_there_are() {
+        let tcp = Tcp::new();
+        take(&tcp, Weight::Value, 1)[0].came(1 << 20);
+        let large = take(&tcp, Weight::Value, 1);
+        let small = take(&tcp, Weight::Small, 8);
+        assert_eq!(under_way(&tcp), [1, 8, 0]);
+        drop((large, small));
     }
 }

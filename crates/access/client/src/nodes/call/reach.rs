@@ -129,7 +129,7 @@ impl Nodes {
         let answered = routes.answered_by(worker, instant().checked_add(deadline), answering).await;
         match answered {
             Ok(Ok(answer)) => {
-                if weight == Weight::Small {
+                if weight == Weight::Value {
                     link.came(answer.payload.len());
                 }
                 Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session })
@@ -170,9 +170,12 @@ impl Nodes {
 
 /// What a call moves. How long a value is, only its answer says.
 fn weight(op: &NodeOp<'_>, payload: &[Bytes]) -> Weight {
-    let is_large = matches!(op, NodeOp::BlockRead { .. } | NodeOp::PutMany { .. })
-        || payload.iter().any(|piece| piece.len() > NEAR_BYTES_MAX);
-    if is_near(op) && !is_large { Weight::Small } else { Weight::Large }
+    match op {
+        NodeOp::BlockRead { .. } | NodeOp::PutMany { .. } => Weight::Large,
+        _ if !is_near(op) || payload.iter().map(Bytes::len).sum::<usize>() > NEAR_BYTES_MAX => Weight::Large,
+        NodeOp::Get | NodeOp::GetMany { .. } => Weight::Value,
+        _ => Weight::Small,
+    }
 }
 
 /// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.
@@ -182,5 +185,27 @@ fn is_near(op: &NodeOp<'_>) -> bool {
         NodeOp::Read { bytes, .. } => *bytes <= NEAR_READ_MAX,
         NodeOp::GetMany { names } => names.len() <= NEAR_VALUES_MAX,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_protocol::Raw;
+
+    use super::*;
+
+    #[test]
+    fn what_a_call_moves_is_known_before_its_answer_but_for_values() {
+        let put = NodeOp::Put { value: Raw(b"") };
+        let read = |bytes| NodeOp::Read { offset: 0, bytes };
+        let half = Bytes::from(vec![7; NEAR_BYTES_MAX / 2 + 1]);
+        assert_eq!([&put, &NodeOp::Stat, &read(NEAR_READ_MAX)].map(|op| weight(op, &[])), [Weight::Small; 3]);
+        assert_eq!([&NodeOp::Get, &NodeOp::GetMany { names: vec!["a"] }].map(|op| weight(op, &[])), [Weight::Value; 2]);
+        assert_eq!(
+            [&NodeOp::PutMany { values: Vec::new() }, &read(NEAR_READ_MAX + 1)].map(|op| weight(op, &[])),
+            [Weight::Large; 2]
+        );
+        assert_eq!(weight(&put, std::slice::from_ref(&half)), Weight::Small);
+        assert_eq!(weight(&put, &[half.clone(), half]), Weight::Large, "its bytes together");
     }
 }
