@@ -16,7 +16,7 @@ use super::slots::{Look, MESSAGE_BYTES_MAX, Slots};
 const SPIN: Duration = Duration::from_micros(20);
 /// How long one looks for it that lets others go on meanwhile: those before it have their turn first.
 const IN_TURNS: Duration = Duration::from_micros(100);
-/// Looks between two glances at the clock, by which others that share the core have their turn.
+/// Looks until others that share the core have their turn.
 const LOOKS: u32 = 16;
 
 /// Calls that go by the socket after one that looked in vain: the server's thread has no core now.
@@ -114,13 +114,17 @@ impl UnderWay<'_> {
     async fn in_turns(mut self) -> Result<Asked> {
         let mut began = None;
         loop {
-            tokio::task::yield_now().await;
-            if let Some(asked) = self.look()? {
-                return Ok(asked);
+            for _ in 0..LOOKS {
+                tokio::task::yield_now().await;
+                if let Some(asked) = self.look()? {
+                    return Ok(asked);
+                }
+                if began.get_or_insert_with(forebay_runtime::now).elapsed() > IN_TURNS {
+                    return self.leave();
+                }
             }
-            if began.get_or_insert_with(forebay_runtime::now).elapsed() > IN_TURNS {
-                return self.leave();
-            }
+            // The server's thread may share the core.
+            std::thread::yield_now();
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-/// Of calls that come one after the other, each so many-th lets others go on: were there any, they show by that.
-const TRIED_EVERY: u64 = 64;
+/// Of calls that come one after the other, each so many-th lets others go on: were there any, they show by that. It takes longer
+/// than one that spins, and is less than one in a hundred.
+const TRIED_EVERY: u64 = 128;
 /// So many calls more do so after one during which others were made.
 const TOGETHER: u32 = 64;
 
