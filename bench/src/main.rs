@@ -37,8 +37,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Name {
-    /// All of the below but `losses`, which takes half an hour and kills processes, `polls`, which nothing else should run beside, and
-    /// `hot-liquid-cache`, whose peer is built by itself.
+    /// All of the below but `losses`, which takes half an hour and kills processes, `polls`, which nothing else should run beside,
+    /// `hot-liquid-cache`, whose peer is built by itself, and `limits`, which is held to nothing.
     #[command(alias = "all")]
     Spine,
     /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.

@@ -20,6 +20,7 @@ mod redis;
 mod rig;
 mod same_host;
 mod sequential;
+mod waiting;
 
 use clap::{Parser, ValueEnum};
 
@@ -46,6 +47,8 @@ enum Bar {
     Memory,
     /// A bag on four workers behind links of 1 Gbit/s each, in network namespaces: needs root; only when it is named.
     Bag,
+    /// What an answering side that never waits for its sockets would give; only when it is named.
+    Waiting,
 }
 
 /// Benchmarks of temporary nodes.
@@ -97,8 +100,8 @@ async fn main() {
         return bag::send(listen);
     }
     let wanted = |bar: &Bar| match bar {
-        // It makes network namespaces, which not everybody may.
-        Bar::Bag => args.bars.contains(bar),
+        // It makes network namespaces, which not everybody may; and what nobody does has no bar.
+        Bar::Bag | Bar::Waiting => args.bars.contains(bar),
         _ => args.bars.is_empty() || args.bars.contains(bar),
     };
     for bar in Bar::value_variants().iter().filter(|bar| wanted(bar)) {
@@ -114,6 +117,7 @@ async fn main() {
             Bar::Memory if wanted(&Bar::Enumerate) => {}
             Bar::Enumerate | Bar::Memory => enumerate::all().await,
             Bar::Bag => bag::all(args.rounds).await,
+            Bar::Waiting => waiting::all(args.requests, args.rounds),
         }
     }
 }

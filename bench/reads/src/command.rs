@@ -7,7 +7,7 @@ use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
 use crate::serve::{NodeShape, WorkerShape};
-use crate::{ahead, objects, reads, serve, sizes};
+use crate::{ahead, limits, objects, reads, serve, sizes};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -32,10 +32,12 @@ pub enum Reads {
     Memory,
     /// What is brought ahead and evicted before it is read, in tiers about as large as what is read.
     AheadEvicted,
+    /// What huge pages, and sending without a copy, would give at most; only when it is named.
+    Limits,
 }
 
 impl Reads {
-    /// All of them, in the order in which they are run together.
+    /// All that are held to something, in the order in which they are run together.
     pub const ALL: [Self; 10] = [
         Self::Unknown,
         Self::Random,
@@ -65,6 +67,7 @@ impl Reads {
             Self::Unknown => reads::unknown().await,
             Self::Memory => reads::memory().await,
             Self::AheadEvicted => ahead::evicted().await,
+            Self::Limits => limits::limits(),
         }
     }
 }

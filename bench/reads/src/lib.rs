@@ -7,6 +7,7 @@ mod ahead;
 mod bytes_of;
 mod command;
 pub mod heap;
+mod limits;
 mod objects;
 mod reads;
 pub mod rig;

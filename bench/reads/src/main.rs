@@ -23,7 +23,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Name {
-    /// All of the below.
+    /// All of the below but `limits`, which is held to nothing.
     All,
     #[command(flatten)]
     Reads(Reads),

@@ -3,6 +3,7 @@
 One JSON line a peer: processor seconds (all threads, best of ROUNDS) without those of the consumer, and the file's bytes.
 """
 
+import functools
 import json
 import os
 import sys
@@ -24,9 +25,15 @@ vortex.set_worker_threads(1)
 
 case, rounds, folder, *arguments = sys.argv[1:]
 BATCH = 65536
-arrow_path, orc_path, lance_path, vortex_path = (
-    os.path.join(folder, name) for name in ("store_sales.arrow", "store_sales.orc", "store_sales.lance", "store_sales.vortex")
+arrow_path, lance_path, vortex_path = (
+    os.path.join(folder, name) for name in ("store_sales.arrow", "store_sales.lance", "store_sales.vortex")
 )
+# By peer: how it is compressed, and where it is.
+orc = {
+    "orc": ("uncompressed", os.path.join(folder, "store_sales.orc")),
+    "orc snappy": ("snappy", os.path.join(folder, "store_sales.snappy.orc")),
+    "orc zlib": ("zlib", os.path.join(folder, "store_sales.zlib.orc")),
+}
 
 
 def arrow_file():
@@ -54,7 +61,8 @@ def write_lance(path):
 
 
 def make():
-    once(orc_path, lambda path: pyarrow.orc.write_table(arrow_file().read_all(), path, compression="uncompressed"))
+    for compression, orc_path in orc.values():
+        once(orc_path, lambda path: pyarrow.orc.write_table(arrow_file().read_all(), path, compression=compression))
     once(lance_path, write_lance)
     once(vortex_path, lambda path: vortex.io.write(arrow_file().read_all(), path))
 
@@ -87,7 +95,7 @@ def streamed(run):
     return max(min(secs) - min(consumer), 1e-9), total
 
 
-def orc_batches(columns=None):
+def orc_batches(orc_path, columns=None):
     file = pyarrow.orc.ORCFile(orc_path)
     for stripe in range(file.nstripes):
         yield file.read_stripe(stripe, columns=columns)
@@ -108,11 +116,13 @@ def arrow_filtered(expression):
 make()
 runs = {}
 if case == "scan":
-    runs["orc"] = (streamed, orc_path, orc_batches)
+    for peer, (_, orc_path) in orc.items():
+        runs[peer] = (streamed, orc_path, functools.partial(orc_batches, orc_path))
     runs["lance"] = (streamed, lance_path, lambda: lance_reader().read_all(batch_size=BATCH).to_batches())
     runs["vortex"] = (streamed, vortex_path, vortex_batches)
 elif case == "projection":
-    runs["orc"] = (streamed, orc_path, lambda: orc_batches(arguments))
+    orc_path = orc["orc"][1]
+    runs["orc"] = (streamed, orc_path, lambda: orc_batches(orc_path, arguments))
     runs["lance"] = (streamed, lance_path, lambda: lance_reader(arguments).read_all(batch_size=BATCH).to_batches())
     runs["vortex"] = (streamed, vortex_path, lambda: vortex_batches(projection=arguments))
 elif case == "filter":
@@ -128,7 +138,8 @@ elif case == "take":
     runs["lance"] = (best, lance_path, lambda: lance_reader().take_rows(numpy.unique(rows).tolist()).to_batches())
     runs["vortex"] = (best, vortex_path, lambda: vortex_batches(indices=indices))
 elif case == "size":
-    for peer, path in (("orc", orc_path), ("lance", lance_path), ("vortex", vortex_path)):
+    paths = {peer: path for peer, (_, path) in orc.items()}
+    for peer, path in (*paths.items(), ("lance", lance_path), ("vortex", vortex_path)):
         print(json.dumps({"peer": peer, "secs": 0.0, "bytes": os.path.getsize(path)}))
 
 for peer, (measure, path, run) in runs.items():

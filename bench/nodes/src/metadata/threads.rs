@@ -78,6 +78,19 @@ pub fn all(requests: usize, rounds: usize) {
             figure.within(median(apart)).print(true);
         }
     }
+    let alone = (0..rounds).map(|_| alone(requests * CREATES.more)).collect();
+    Figure::alone("namespace creates, time that one has the names alone", median(alone), "ns", Bar::Nothing).print(true);
+}
+
+/// Nanoseconds of a create while nobody else may look. However many threads there are, no more creates come about than fit one after the other; so
+/// as many cores of a worker can be busy with them as a call by a socket takes times as long.
+fn alone(calls: usize) -> f64 {
+    let mut names = filled(1).into_inner();
+    let dir = names.container_of(ROOT, "d0").unwrap();
+    let files: Vec<String> = (0..calls).map(|at| at.to_string()).collect();
+    let began = Instant::now();
+    files.iter().for_each(|name| names.create(dir, name, CreateOptions::new(NodeType::File)).unwrap());
+    began.elapsed().as_secs_f64() * 1e9 / calls as f64
 }
 
 /// Calls a second of so many threads, with one namespace or one each.

@@ -52,7 +52,7 @@ pub fn scan_columns(files: &Files, peers: &Peers, report: &Report) -> Result<()>
     files.ipc_path()?;
     for peer in peers.run("scan", &files.dir, &[])? {
         let bar = match peer.peer.as_str() {
-            "orc" => 5.0,
+            "orc" | "orc snappy" | "orc zlib" => 5.0,
             "lance" => 3.0,
             _ => 2.0,
         };

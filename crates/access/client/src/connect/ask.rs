@@ -211,7 +211,7 @@ mod tests {
         let session = Session::connect(&info, &socket, &security, longest, || {}).await.unwrap();
         session.open_ring(longest).await;
         let connection = session.connection.clone();
-        let link = Link { worker: info.id, connection: connection.clone(), session: Some(session), _call: None };
+        let link = Link { worker: info.id, connection: connection.clone(), session: Some(session), call: None };
         let request = DataRequest::Queue;
         // Many together: without optimisation those that come one after the other may come too slowly for the ring.
         let asking = async {

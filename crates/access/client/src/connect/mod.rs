@@ -10,13 +10,13 @@
 mod ask;
 mod control;
 mod slot;
+mod tcp;
 mod traced;
 mod wait;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use forebay_protocol::WorkerInfo;
@@ -30,15 +30,14 @@ use tracing::debug;
 use crate::in_place::{PinCache, Session, host_id};
 use crate::settings::ClientSettings;
 use slot::{Alive, Slot};
+use tcp::{Call, Tcp};
 
 pub(crate) use ask::{Failure, Given, ask, ask_bytes, ask_for, deadline_for, given, late, misfit};
 pub(crate) use control::{Control, unexpected};
 pub(crate) use slot::{REFUSED_FOR, to_its_end};
+pub(crate) use tcp::Weight;
 pub(crate) use traced::{of_node, said};
 pub use wait::Wait;
-
-/// TCP connections to one worker at most.
-const TCP_CONNECTIONS: usize = 3;
 
 /// The connections to workers: one Unix connection to a worker of this host, a few TCP connections to others, made at
 /// first use and again after they closed.
@@ -62,12 +61,7 @@ impl Alive for Arc<Session> {
 struct WorkerLinks {
     info: Arc<WorkerInfo>,
     local: Slot<Arc<Session>>,
-    tcp: Vec<TcpSlot>,
-}
-
-struct TcpSlot {
-    slot: Slot<Connection>,
-    calls: Arc<AtomicUsize>,
+    tcp: Tcp,
 }
 
 /// A way to a worker for one call.
@@ -76,23 +70,21 @@ pub(crate) struct Link {
     pub(crate) worker: WorkerId,
     pub(crate) connection: Connection,
     session: Option<Arc<Session>>,
-    _call: Option<Arc<Call>>,
-}
-
-/// A call under way on a TCP connection, so that the next one takes the least busy.
-struct Call(Arc<AtomicUsize>);
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let calls = self.0.fetch_sub(1, Ordering::Relaxed);
-        debug_assert!(calls > 0, "a call ends that was not begun");
-    }
+    /// The call on a TCP connection, so that the next one knows of it.
+    call: Option<Arc<Call>>,
 }
 
 impl Link {
     /// The session whose tier is mapped here, if this worker's is.
     pub(crate) fn in_place(&self) -> Option<&Arc<Session>> {
         self.session.as_ref().filter(|session| session.mapping.is_some())
+    }
+
+    /// So many bytes came with the answer to a call for a value.
+    pub(crate) fn came(&self, bytes: usize) {
+        if let Some(call) = &self.call {
+            call.came(bytes);
+        }
     }
 }
 
@@ -117,21 +109,24 @@ impl Connections {
 
     /// A way to this worker; `Retry` when it can't be reached: nothing was asked of it then.
     pub(crate) async fn link(&self, info: &Arc<WorkerInfo>) -> Result<Link> {
+        self.link_for(info, Weight::Large).await
+    }
+
+    /// The same for a call of which it is known what it moves.
+    pub(crate) async fn link_for(&self, info: &Arc<WorkerInfo>, weight: Weight) -> Result<Link> {
         let links = self.links(info);
         if let Some(socket) = self.socket_beside(info) {
             match links.local.get(|| self.attach(info, socket)).await {
                 Ok(session) => {
                     let connection = session.connection.clone();
-                    return Ok(Link { worker: info.id, connection, session: Some(session), _call: None });
+                    return Ok(Link { worker: info.id, connection, session: Some(session), call: None });
                 }
                 Err(error) => debug!(worker = %info.id, %error, "unix socket does not answer, trying tcp"),
             }
         }
-        let tcp = links.tcp.iter().min_by_key(|tcp| tcp.calls.load(Ordering::Relaxed)).expect("at least one connection");
-        tcp.calls.fetch_add(1, Ordering::Relaxed);
-        let call = Arc::new(Call(Arc::clone(&tcp.calls)));
-        let connection = tcp.slot.get(|| connect(self.settings.clone(), Arc::clone(info))).await?;
-        Ok(Link { worker: info.id, connection, session: None, _call: Some(call) })
+        let (slot, call) = links.tcp.take(weight);
+        let connection = slot.get(|| connect(self.settings.clone(), Arc::clone(info))).await?;
+        Ok(Link { worker: info.id, connection, session: None, call: Some(Arc::new(call)) })
     }
 
     /// The session with a worker of this host, where there is one.
@@ -152,9 +147,7 @@ impl Connections {
             Some(links) if links.info.address == info.address && links.info.unix_socket == info.unix_socket => Arc::clone(links),
             // New, or back at another address.
             _ => {
-                let tcp = || TcpSlot { slot: Slot::new(), calls: Arc::default() };
-                let tcp = std::iter::repeat_with(tcp).take(TCP_CONNECTIONS).collect();
-                let links = Arc::new(WorkerLinks { info: Arc::clone(info), local: Slot::new(), tcp });
+                let links = Arc::new(WorkerLinks { info: Arc::clone(info), local: Slot::new(), tcp: Tcp::new() });
                 workers.insert(info.id, Arc::clone(&links));
                 links
             }

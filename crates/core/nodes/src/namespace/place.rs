@@ -2,7 +2,7 @@
 
 use super::Namespace;
 use crate::node::Node;
-use crate::terms::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult};
+use crate::terms::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, NodeType};
 
 /// Memory of a node beside its name and value: its slots in the tree (half of which may be empty) and what the allocator rounds up.
 const NODE_BYTES: u64 = 96;
@@ -55,17 +55,24 @@ impl Namespace {
 
     /// Puts a node in a free place of a container that is here: what [`Self::place`] does, with one look for it.
     pub(crate) fn place_new(&mut self, dir: DirId, name: &str, node: Node) {
+        let has = self.place_if_free(dir, name, node);
+        assert!(has.is_none(), "{name:?} was free: its node would be lost");
+    }
+
+    /// The same where it is not known that the place is free; else the type of the node that has it.
+    pub(crate) fn place_if_free(&mut self, dir: DirId, name: &str, node: Node) -> Option<NodeType> {
+        debug_assert!(self.has(dir), "the container of {name:?} is here");
         let (size, link) = (Self::size(name, &node), node.container());
-        self.step_new(dir, name, node);
-        self.settled(dir, name, (size, link), Vec::new());
+        let has = self.step_new(dir, name, node);
+        if has.is_none() {
+            self.settled(dir, name, (size, link), Vec::new());
+        }
+        has
     }
 
     /// Puts a node in the place of one of its type, whose lease it has; both sizes are beside slot and name.
     pub(crate) fn put_over(&mut self, dir: DirId, name: &str, node: Node, (before, after): (u64, u64)) {
-        let old = self.tables.get(&dir).and_then(|table| table.find(name));
-        assert!(old.is_some_and(|old| old.kind() == node.kind()), "a node of its type is there, whose place it takes");
-        let freed = old.map_or_else(Vec::new, Node::blocks);
-        self.step_node(dir, name, Some(node));
+        let freed = self.step_over(dir, name, node);
         self.resized(before, after);
         self.step_freed(freed);
     }

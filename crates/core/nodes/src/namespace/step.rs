@@ -21,18 +21,32 @@ impl Namespace {
         if is_none && less.is_none() {
             return;
         }
-        self.undo.note(Back::Node(dir, name.into(), before));
+        let name = self.undo.keep(name);
+        self.undo.note(Back::Node(dir, name, before));
         let less = less.unwrap_or_default();
         assert!(used >= less, "{less} bytes go of {used}: a container has those of its nodes");
     }
 
-    /// The same of a name that is free, in a container that is here.
-    pub(super) fn step_new(&mut self, dir: DirId, name: &str, node: Node) {
-        let Some(table) = self.tables.get_mut(&dir) else { return };
-        let before = table.add(name, node);
-        let is_free = before.is_none();
-        self.undo.note(Back::Node(dir, name.into(), before));
-        assert!(is_free, "{name:?} was free: its node would be lost");
+    /// The same of a name that is free, in a container that is here; else the type of the node that has it, and keeps it.
+    pub(super) fn step_new(&mut self, dir: DirId, name: &str, node: Node) -> Option<NodeType> {
+        let has = self.tables.get_mut(&dir)?.add(name, node);
+        if has.is_none() {
+            let name = self.undo.keep(name);
+            self.undo.note(Back::Node(dir, name, None));
+        }
+        has
+    }
+
+    /// The same of a name that a node of its type has; gives the blocks of that one.
+    pub(super) fn step_over(&mut self, dir: DirId, name: &str, node: Node) -> Vec<BlockRef> {
+        let Some(table) = self.tables.get_mut(&dir) else { return Vec::new() };
+        let kind = node.kind();
+        let before = table.set(name, Some(node));
+        let (was, blocks) = (before.as_ref().map(Node::kind), before.as_ref().map_or_else(Vec::new, Node::blocks));
+        let name = self.undo.keep(name);
+        self.undo.note(Back::Node(dir, name, before));
+        assert!(was == Some(kind), "a node of its type is there, whose place it takes");
+        blocks
     }
 
     /// Another place for a node that is there.
@@ -82,7 +96,8 @@ impl Namespace {
                 assert!(*used >= before, "a container of {used} bytes has the {before} of its file");
                 let back = change(file)?;
                 *used = *used + file.len() - before;
-                undo.note(Back::File(dir, name.into(), back));
+                let name = undo.keep(name);
+                undo.note(Back::File(dir, name, back));
                 Ok(file)
             }
             Some(other) => Err(other.wrong_type(name, NodeType::File)),
@@ -108,7 +123,8 @@ impl Namespace {
                     let mut new = blocks.into_iter().zip(new).map(|(old, new)| new.unwrap_or(old));
                     node.replace_blocks(|old| new.next().unwrap_or(old));
                     let bytes = (before.len(), node.len());
-                    undo.note(Back::Node(*dir, name.clone(), Some(before)));
+                    let name = undo.keep(name);
+                    undo.note(Back::Node(*dir, name, Some(before)));
                     assert_eq!(bytes.0, bytes.1, "other blocks have the same bytes");
                 }
             }

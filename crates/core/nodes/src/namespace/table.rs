@@ -1,5 +1,6 @@
 //! One container's nodes by name, and who may change them now.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::node::Node;
@@ -72,12 +73,15 @@ impl Table {
         before
     }
 
-    /// Puts a node under a name that is free, which is looked for once; gives the node that had it all the same.
-    pub(crate) fn add(&mut self, name: &str, node: Node) -> Option<Node> {
+    /// Puts a node under a name that is free, which is looked for once; the type of the node that has it, else.
+    pub(crate) fn add(&mut self, name: &str, node: Node) -> Option<NodeType> {
         let (more, comes) = (node.len(), node.container());
-        let before = self.nodes.insert(name.into(), node);
-        self.changed(before.as_ref(), more, comes);
-        before
+        match self.nodes.entry(name.into()) {
+            Entry::Occupied(place) => return Some(place.get().kind()),
+            Entry::Vacant(place) => _ = place.insert(node),
+        }
+        self.changed(None, more, comes);
+        None
     }
 
     /// A node has taken another one's place, or a free one; or none has.

@@ -12,7 +12,8 @@ pub fn check_name(name: &str) -> NodeResult<()> {
     let wrong = match name {
         "" => "a name is empty: leave no // in a path and no / at its end",
         _ if name.len() > NAME_BYTES_MAX => "a name has more than 4096 bytes",
-        _ if name.contains(['/', '\0']) => "a name has a / or NUL in it",
+        // Bytes, as neither is a part of a longer character.
+        _ if name.bytes().any(|byte| matches!(byte, b'/' | 0)) => "a name has a / or NUL in it",
         _ => return Ok(()),
     };
     Err(NodeError::new(NodeErrorKind::Invalid, wrong))

@@ -46,6 +46,24 @@ fn without_room_nothing_is_half_made() {
 }
 
 #[test]
+fn that_there_is_such_a_node_is_said_before_that_there_is_no_room() {
+    let mut names = Namespace::new(1, 1000);
+    names.make_root();
+    let mut create = |name: &str| {
+        let created = names.create(ROOT, name, CreateOptions::new(NodeType::File));
+        (created.map_err(|error| error.kind), names.nodes(), names.bytes())
+    };
+    let (made, nodes, bytes) = create("a");
+    assert_eq!((made, nodes), (Ok(()), 1));
+    assert_eq!(create("a"), (Err(NodeErrorKind::Exists), nodes, bytes));
+    let (full, nodes, bytes) = (0..).map(|at| create(&at.to_string())).find(|created| created.0.is_err()).unwrap();
+    assert_eq!(full, Err(NodeErrorKind::NoSpace));
+    for (name, why) in [("a", NodeErrorKind::Exists), ("b", NodeErrorKind::NoSpace), ("b/c", NodeErrorKind::Invalid)] {
+        assert_eq!(create(name), (Err(why), nodes, bytes), "{name}");
+    }
+}
+
+#[test]
 fn nodes_go_when_their_leases_are_over_and_leases_go_with_nodes() {
     let mut names = root(1);
     for name in ["a", "b", "c"] {

@@ -95,7 +95,10 @@ impl Framed {
         let mut given_up = GiveUp { shared, tag: Some(tag) };
         let left = Left::new(deadline::left());
         let asked = match shared.ring.get() {
-            Some(ring) if near => ring.ask(tag, left, &meta, &payload).inspect_err(|error| shared.end(error.clone()))?,
+            Some(ring) if near => {
+                let asked = ring.ask(tag, left, &meta, &payload).await;
+                asked.inspect_err(|error| shared.end(error.clone()))?
+            }
             _ => Asked::Not,
         };
         match asked {

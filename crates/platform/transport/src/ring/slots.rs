@@ -13,7 +13,7 @@ use super::words::{AtomicU64, Ordering::*, copy_in, copy_out};
 /// Bytes of a message and its payload together, of a request and of an answer: a value of 16 KiB, its path, and room to spare.
 #[cfg(not(feature = "models"))]
 pub(crate) const MESSAGE_BYTES_MAX: usize = 20 << 10;
-/// Calls in a ring at a time. Each belongs to a thread of the client that spins for its answer.
+/// Calls in a ring at a time. Each belongs to a caller that looks for its answer.
 #[cfg(not(feature = "models"))]
 const SLOTS: u64 = 16;
 /// As little as shows everything: each word more is many orders more.

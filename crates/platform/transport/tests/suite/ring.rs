@@ -125,6 +125,24 @@ async fn clients_and_threads_get_answers_of_their_own_also_when_the_ring_is_full
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_one_task_has_in_flight_get_their_own_answers_and_those_it_drops_hold_no_slot() {
+    let (_folder, _open, connection) = beside().await;
+    let echo = |said: String| connection.call_near("echo".into(), vec![Bytes::from(said.into_bytes())]);
+    for round in 0..50 {
+        warm(&connection).await;
+        let answers = futures::future::join_all((0..24).map(|number| echo(format!("{round} {number}")))).await;
+        for (number, answer) in answers.into_iter().enumerate() {
+            assert_eq!(answer.unwrap().payload, format!("{round} {number}"));
+        }
+        let mut dropped: Vec<_> = (0..24).map(|number| Box::pin(echo(format!("dropped {number}")))).collect();
+        for call in &mut dropped {
+            let _ = futures::poll!(call);
+        }
+    }
+    warm(&connection).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_goes_takes_its_session_along() {
     let (_folder, open, connection) = beside().await;
     warm(&connection).await;

@@ -9,13 +9,15 @@ use forebay_runtime::time::instant;
 use forebay_types::{Error, ErrorKind, SegmentId};
 
 use super::silence::{Failed, Met, Silence};
-use crate::connect::{of_node, said};
+use crate::connect::{Weight, of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 use crate::nodes::Nodes;
 use crate::route::Unanswered;
 
 /// What is asked for with a call that is to be a matter of microseconds, at most.
 const NEAR_READ_MAX: u32 = 16 << 10;
+/// Bytes that go with one, at most.
+const NEAR_BYTES_MAX: usize = NEAR_READ_MAX as usize;
 const NEAR_VALUES_MAX: usize = 64;
 
 /// A worker's answer.
@@ -92,7 +94,8 @@ impl Nodes {
         payload: Vec<Bytes>,
     ) -> Result<NodeAnswer, Failed> {
         let routes = &self.shared.routes;
-        let link = match routes.connections.link(worker).await {
+        let weight = weight(&call.op, &payload);
+        let link = match routes.connections.link_for(worker, weight).await {
             Ok(link) => link,
             Err(error) if error.kind() == ErrorKind::Denied => return Err(Failed::Denied(NodeError::from(&error))),
             Err(error) => {
@@ -125,7 +128,12 @@ impl Nodes {
         };
         let answered = routes.answered_by(worker, instant().checked_add(deadline), answering).await;
         match answered {
-            Ok(Ok(answer)) => Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session }),
+            Ok(Ok(answer)) => {
+                if weight == Weight::Value {
+                    link.came(answer.payload.len());
+                }
+                Ok(NodeAnswer { meta: answer.meta, payload: answer.payload, session })
+            }
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => refused(NodeErrorKind::Invalid, error.message().to_owned()),
             Ok(Err(error)) => {
                 routes.view.surprised();
@@ -160,6 +168,16 @@ impl Nodes {
     }
 }
 
+/// What a call moves. How long a value is, only its answer says.
+fn weight(op: &NodeOp<'_>, payload: &[Bytes]) -> Weight {
+    match op {
+        NodeOp::BlockRead { .. } | NodeOp::PutMany { .. } => Weight::Large,
+        _ if !is_near(op) || payload.iter().map(Bytes::len).sum::<usize>() > NEAR_BYTES_MAX => Weight::Large,
+        NodeOp::Get | NodeOp::GetMany { .. } => Weight::Value,
+        _ => Weight::Small,
+    }
+}
+
 /// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.
 fn is_near(op: &NodeOp<'_>) -> bool {
     match op {
@@ -167,5 +185,27 @@ fn is_near(op: &NodeOp<'_>) -> bool {
         NodeOp::Read { bytes, .. } => *bytes <= NEAR_READ_MAX,
         NodeOp::GetMany { names } => names.len() <= NEAR_VALUES_MAX,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_protocol::Raw;
+
+    use super::*;
+
+    #[test]
+    fn what_a_call_moves_is_known_before_its_answer_but_for_values() {
+        let put = NodeOp::Put { value: Raw(b"") };
+        let read = |bytes| NodeOp::Read { offset: 0, bytes };
+        let half = Bytes::from(vec![7; NEAR_BYTES_MAX / 2 + 1]);
+        assert_eq!([&put, &NodeOp::Stat, &read(NEAR_READ_MAX)].map(|op| weight(op, &[])), [Weight::Small; 3]);
+        assert_eq!([&NodeOp::Get, &NodeOp::GetMany { names: vec!["a"] }].map(|op| weight(op, &[])), [Weight::Value; 2]);
+        assert_eq!(
+            [&NodeOp::PutMany { values: Vec::new() }, &read(NEAR_READ_MAX + 1)].map(|op| weight(op, &[])),
+            [Weight::Large; 2]
+        );
+        assert_eq!(weight(&put, std::slice::from_ref(&half)), Weight::Small);
+        assert_eq!(weight(&put, &[half.clone(), half]), Weight::Large, "its bytes together");
     }
 }

@@ -6,6 +6,9 @@ use crate::namespace::{Namespace, Table};
 use crate::node::{File, Flags, Node};
 use crate::terms::{Affinity, DirId, Location, NodeError, NodeErrorKind, NodeResult, NodeType, StorageClass, check_name};
 
+/// What there must be room for beside a new node's name.
+const ROOM_BYTES: u64 = 256;
+
 /// How a node is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateOptions {
@@ -24,6 +27,14 @@ impl CreateOptions {
     pub fn new(kind: NodeType) -> Self {
         Self { kind, enumerable: true, class: None, location: None }
     }
+
+    /// Where its blocks lie in a container.
+    fn within(&self, container: &Affinity) -> Affinity {
+        Affinity {
+            class: self.class.unwrap_or(container.class),
+            location: self.location.clone().unwrap_or_else(|| container.location.clone()),
+        }
+    }
 }
 
 impl Namespace {
@@ -35,30 +46,26 @@ impl Namespace {
         table.check_holds(options.kind)?;
         match table.find(name) {
             Some(old) if options.kind == NodeType::KeyValue && old.kind() == NodeType::KeyValue && !old.flags().is_moving() => {}
-            Some(old) => {
-                let kind = old.kind();
-                return Err(NodeError::new(NodeErrorKind::Exists, format!("{name:?} exists already and is a {kind}")));
-            }
+            Some(old) => return Err(exists(name, old.kind())),
             None => {
                 self.check_free(dir, name)?;
-                self.check_room(name.len() as u64 + 256)?;
+                self.check_room(name.len() as u64 + ROOM_BYTES)?;
             }
         }
-        Ok(Affinity {
-            class: options.class.unwrap_or(table.affinity.class),
-            location: options.location.clone().unwrap_or_else(|| table.affinity.location.clone()),
-        })
+        Ok(options.within(&table.affinity))
     }
 
     /// Makes an empty node, a container with its nodes here. No block is needed for it.
     pub fn create(&mut self, dir: DirId, name: &str, options: CreateOptions) -> NodeResult<()> {
+        if options.kind == NodeType::File {
+            return self.create_file(dir, name, &options);
+        }
         let affinity = self.check_create(dir, name, &options)?;
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
         self.whole(|names| {
             let node = match options.kind {
                 // Where another one is, too.
                 NodeType::KeyValue => return names.insert(dir, name, Node::Small(flags, Box::default())),
-                NodeType::File => Node::File(flags, Box::new(File::new(names.number()))),
                 kind => {
                     let id = names.allocate();
                     names.step_table(id, Some(Table::new(kind, affinity, dir)));
@@ -68,6 +75,33 @@ impl Namespace {
             names.place_new(dir, name, node);
             Ok(())
         })
+    }
+
+    /// The same of a file, with one look for its name: nothing is made as often.
+    fn create_file(&mut self, dir: DirId, name: &str, options: &CreateOptions) -> NodeResult<()> {
+        let flags = match self.flags_of_file(dir, name, options) {
+            Ok(flags) => flags,
+            // That there is a node already is said first.
+            Err(error) => return self.check_create(dir, name, options).and(Err(error)),
+        };
+        self.whole(|names| {
+            let file = Node::File(flags, Box::new(File::new(names.number())));
+            match names.place_if_free(dir, name, file) {
+                None => Ok(()),
+                Some(kind) => Err(exists(name, kind)),
+            }
+        })
+    }
+
+    /// Those of a new file, when nothing but a node of its name is in its way.
+    fn flags_of_file(&mut self, dir: DirId, name: &str, options: &CreateOptions) -> NodeResult<Flags> {
+        check_name(name)?;
+        let table = self.open_table(dir)?;
+        table.check_holds(NodeType::File)?;
+        let affinity = options.within(&table.affinity);
+        self.check_free(dir, name)?;
+        self.check_room(name.len() as u64 + ROOM_BYTES)?;
+        Ok(Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?))
     }
 
     /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]). `Retry` where a quota wants them
@@ -84,7 +118,7 @@ impl Namespace {
 
     /// Makes a container's nodes be here, while its name is to be made elsewhere.
     pub fn adopt(&mut self, kind: NodeType, affinity: Affinity, parent: DirId) -> NodeResult<DirId> {
-        self.check_room(256)?;
+        self.check_room(ROOM_BYTES)?;
         let id = self.allocate();
         self.whole(|names| names.step_table(id, Some(Table::new(kind, affinity, parent))));
         Ok(id)
@@ -106,4 +140,8 @@ impl Namespace {
         let over = self.leases.iter().filter(|(_, until)| **until <= now);
         over.map(|((dir, name), _)| (*dir, name.to_string())).collect()
     }
+}
+
+fn exists(name: &str, kind: NodeType) -> NodeError {
+    NodeError::new(NodeErrorKind::Exists, format!("{name:?} exists already and is a {kind}"))
 }

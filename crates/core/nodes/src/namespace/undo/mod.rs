@@ -2,7 +2,7 @@
 //!
 //! A list of what each step has replaced, and not a copy of the part, which may have millions of nodes, nor a look at all of it
 //! afterwards, which can't tell whose bytes are missing. What is replaced is moved to the list instead of being dropped, so that a
-//! step costs a short name and a push.
+//! step costs a push and a copy of a short name.
 
 use std::time::Duration;
 
@@ -12,14 +12,23 @@ use super::underway::{Arriving, Coming};
 use crate::node::{FileBack, Flags, Node};
 use crate::terms::DirId;
 
-/// Steps that the list keeps its memory for.
+/// Steps that the list keeps its memory for, and bytes of names.
 const STEPS_KEPT: usize = 1_024;
+const TEXT_BYTES_KEPT: usize = 64 << 10;
+
+/// Where a name is in the list's memory for names, which is used again: who changes something has the names alone, and asks for no memory meanwhile
+/// that he can do without.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    start: usize,
+    end: usize,
+}
 
 /// What takes one step back.
 #[derive(Debug)]
 pub(super) enum Back {
     /// Another node had this name, or none.
-    Node(DirId, Box<str>, Option<Node>),
+    Node(DirId, Kept, Option<Node>),
     /// A node had another place; what it took the place of.
     Moved(Box<[(DirId, Box<str>); 2]>, Option<Node>),
     /// A node was on its way to its place; what it took the place of.
@@ -27,7 +36,7 @@ pub(super) enum Back {
     Flags(DirId, Box<str>, Flags),
     /// The name of a container led elsewhere.
     Leads(DirId, Box<str>, DirId),
-    File(DirId, Box<str>, FileBack),
+    File(DirId, Kept, FileBack),
     Lease(DirId, Box<str>, Option<Duration>),
     Link(DirId, Option<(DirId, Box<str>)>),
     Table(DirId, Option<Box<Table>>),
@@ -49,6 +58,8 @@ pub(super) enum Back {
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     steps: Vec<Back>,
+    /// The names in them.
+    text: String,
     is_open: bool,
 }
 
@@ -60,9 +71,22 @@ impl Undo {
         fail::point();
     }
 
+    /// A name for a step of the change that is under way.
+    pub(super) fn keep(&mut self, name: &str) -> Kept {
+        let start = self.text.len();
+        self.text.push_str(name);
+        Kept { start, end: self.text.len() }
+    }
+
+    fn name(&self, kept: Kept) -> Box<str> {
+        self.text[kept.start..kept.end].into()
+    }
+
     fn close(&mut self) {
         self.steps.clear();
         self.steps.shrink_to(STEPS_KEPT);
+        self.text.clear();
+        self.text.shrink_to(TEXT_BYTES_KEPT);
         self.is_open = false;
     }
 }
@@ -75,7 +99,7 @@ impl Drop for Whole<'_> {
         while let Some(back) = self.0.undo.steps.pop() {
             self.0.take_back(back);
         }
-        self.0.undo.is_open = false;
+        self.0.undo.close();
     }
 }
 
@@ -97,7 +121,10 @@ impl Namespace {
     /// Takes the last step back that is still there. Nothing in it can fail.
     fn take_back(&mut self, back: Back) {
         match back {
-            Back::Node(dir, name, before) => self.back_in_place(dir, name, before).map_or((), drop),
+            Back::Node(dir, name, before) => {
+                let name = self.undo.name(name);
+                self.back_in_place(dir, name, before).map_or((), drop);
+            }
             Back::Moved(places, before) => {
                 let [from, to] = *places;
                 if let Some(node) = self.back_in_place(to.0, to.1, before) {
@@ -113,6 +140,7 @@ impl Namespace {
             Back::Flags(dir, name, before) => self.with(dir, &name, |node| *node.flags_mut() = before),
             Back::Leads(dir, name, before) => _ = self.tables.get_mut(&dir).and_then(|table| table.lead(&name, before)),
             Back::File(dir, name, before) => {
+                let name = self.undo.name(name);
                 let Some(Table { nodes, used, .. }) = self.tables.get_mut(&dir) else { return };
                 if let Some(Node::File(_, file)) = nodes.get_mut(&name) {
                     let len = file.len();

@@ -39,7 +39,7 @@ fn check(names: &Namespace) {
     let nodes = names.tables.values().flat_map(|table| table.nodes.values());
     let blocks: Vec<BlockRef> = nodes.flat_map(Node::blocks).collect();
     assert_eq!(blocks.iter().collect::<BTreeSet<_>>().len(), blocks.len(), "no two nodes have a block");
-    assert!(!names.undo.is_open && names.undo.steps.is_empty());
+    assert!(!names.undo.is_open && names.undo.steps.is_empty() && names.undo.text.is_empty());
 }
 
 /// Numbers by chance, the same in each run.
