@@ -90,6 +90,7 @@ impl Forms {
         (costs, column): (FormCosts, FormCandidate),
     ) -> Result<()> {
         self.keep_form(job, cell, id, &bytes).await?;
+        self.room.made(costs, &column);
         table::WORKER_DECODED_BYTES.only().add(bytes.len() as u64);
         let (store, packed) = (&self.origin.store, id.packed());
         assert_ne!(packed, id, "a column and its copy are two segments");

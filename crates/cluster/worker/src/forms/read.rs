@@ -53,6 +53,7 @@ impl Forms {
         let door = self.origin.mounts.find(mount);
         let mount = door.as_ref().map(|door| &*door.reads);
         self.signals.meters.read(mount, 1, bytes, bytes);
+        self.room.read(bytes);
         self.signals.meters.took(mount, ServedFrom::Dram, took);
     }
 

@@ -3,12 +3,9 @@
 use std::time::Instant;
 
 use forebay_block_store::{BlockStore, Regret};
-use forebay_navigation::margin;
+use forebay_navigation::{aged, margin};
 
 use super::meters::{Meters, ServedFrom};
-
-/// How much of what was known stays with a new measurement.
-const KEEP: f64 = 0.8;
 
 /// The margin of a tier, aged.
 #[derive(Default)]
@@ -48,13 +45,8 @@ impl Margin {
     /// Takes a look at the tier into account.
     pub(crate) fn look(&mut self, now: Seen) {
         if let Some(before) = self.before.replace(now) {
-            self.saves = self.saves * KEEP + between(&before, &now) * (1.0 - KEEP);
+            self.saves = aged(self.saves, between(&before, &now));
         }
-    }
-
-    /// When the last look was.
-    pub(crate) fn looked(&self) -> Option<Instant> {
-        self.before.map(|before| before.at)
     }
 }
 
@@ -103,9 +95,8 @@ mod tests {
         assert_eq!(margin.saves, 0.0, "one look tells nothing");
         margin.look(seen(at + Duration::from_secs(10), 20, (4, 200_000), (0, 0)));
         let first = margin.saves;
-        assert!((first * 100.0 * MIB as f64 - 0.02).abs() < 1e-9, "a fifth of what was measured: {first}");
+        assert!((first * 100.0 * MIB as f64 - 0.04).abs() < 1e-9, "two fifths of what was measured: {first}");
         margin.look(seen(at + Duration::from_secs(20), 20, (4, 200_000), (0, 0)));
-        assert!((margin.saves - first * KEEP).abs() < 1e-18);
-        assert_eq!(margin.looked(), Some(at + Duration::from_secs(20)));
+        assert!((margin.saves - aged(first, 0.0)).abs() < 1e-18);
     }
 }
