@@ -13,6 +13,10 @@ pub(crate) struct Margin {
     before: Option<Seen>,
     /// Seconds that each byte more of the tier saves in a second, as far as is known.
     pub(crate) saves: f64,
+    /// Seconds that all of the tier saves in a second: reads that find their bytes in it, times what they would wait longer.
+    pub(crate) saves_in_all: f64,
+    /// What a read beyond it waits longer, by the last one that was.
+    waits_secs: f64,
 }
 
 /// What is known of a tier at one time.
@@ -46,6 +50,12 @@ impl Margin {
     pub(crate) fn look(&mut self, now: Seen) {
         if let Some(before) = self.before.replace(now) {
             self.saves = aged(self.saves, between(&before, &now));
+            if now.missed.0 > before.missed.0 {
+                self.waits_secs = waited(&before, &now).max(0.0);
+            }
+            let secs = (now.at - before.at).as_secs_f64();
+            let held = now.held.0.saturating_sub(before.held.0) as f64;
+            self.saves_in_all = aged(self.saves_in_all, if secs > 0.0 { held / secs * self.waits_secs } else { 0.0 });
         }
     }
 }
@@ -53,14 +63,19 @@ impl Margin {
 /// The same between two looks: blocks that went and came back would have been there, and each of them was waited for as long as a read
 /// beyond the tier takes, and not as one of it.
 fn between(before: &Seen, now: &Seen) -> f64 {
+    let secs = (now.at - before.at).as_secs_f64();
+    let returned = now.regret.returned.saturating_sub(before.regret.returned);
+    let waited = waited(before, now);
+    if secs > 0.0 { margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)) } else { 0.0 }
+}
+
+/// Seconds that a read beyond the tier took longer between two looks, on average.
+fn waited(before: &Seen, now: &Seen) -> f64 {
     let mean_secs = |before: (u64, u64), now: (u64, u64)| match now.0.saturating_sub(before.0) {
         0 => 0.0,
         reads => now.1.saturating_sub(before.1) as f64 / 1e6 / reads as f64,
     };
-    let secs = (now.at - before.at).as_secs_f64();
-    let returned = now.regret.returned.saturating_sub(before.regret.returned);
-    let waited = mean_secs(before.missed, now.missed) - mean_secs(before.held, now.held);
-    if secs > 0.0 { margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)) } else { 0.0 }
+    mean_secs(before.missed, now.missed) - mean_secs(before.held, now.held)
 }
 
 #[cfg(test)]
@@ -85,6 +100,21 @@ mod tests {
         assert!((saved * 100.0 * MIB as f64 - 0.1).abs() < 1e-9, "2 blocks a second, 50 ms each: {saved}");
         assert_eq!(between(&before, &later(0, (14, 1_204_000))), 0.0, "nothing came back");
         assert_eq!(between(&before, &later(20, before.missed)), 0.0, "nothing is known of what it costs");
+    }
+
+    #[test]
+    fn a_tier_that_holds_all_that_is_read_is_worth_what_was_missed_last() {
+        let at = forebay_runtime::now();
+        let mut margin = Margin::default();
+        let look = |secs: u64, missed, held| seen(at + Duration::from_secs(secs), 0, missed, held);
+        margin.look(look(0, (0, 0), (0, 0)));
+        // A hundred reads a second, and one beyond the tier that took 50 ms.
+        margin.look(look(10, (1, 50_000), (1_000, 0)));
+        assert!((margin.saves_in_all - 100.0 * 0.05 * 0.4).abs() < 1e-9, "{}", margin.saves_in_all);
+        let known = margin.saves_in_all;
+        margin.look(look(20, (1, 50_000), (2_000, 0)));
+        assert!(margin.saves_in_all > known, "nothing was missed, and as much was found");
+        assert_eq!(margin.saves, 0.0, "nothing was let go");
     }
 
     #[test]

@@ -118,6 +118,14 @@ pub fn weigh(owners: &[Owned], before: &Weighing) -> Result<Weighing> {
     Ok(Weighing { rooms: draft.rooms })
 }
 
+impl Owned {
+    /// What is lost with one of its last bytes: no less than the next one would bring, however both were measured, or bytes would be taken only
+    /// to be given back.
+    fn least_saved(&self) -> f64 {
+        self.last_saves.max(self.next_saves)
+    }
+}
+
 struct Draft<'a> {
     owners: &'a [Owned],
     rooms: Vec<Room>,
@@ -153,7 +161,7 @@ impl<'a> Draft<'a> {
     /// Whoever has less than its floor gets that, from those that save least, as far as these can spare it.
     fn raise(&mut self) {
         let mut givers: Vec<usize> = (0..self.owners.len()).collect();
-        givers.sort_by(|one, other| self.owners[*one].last_saves.total_cmp(&self.owners[*other].last_saves));
+        givers.sort_by(|one, other| self.owners[*one].least_saved().total_cmp(&self.owners[*other].least_saved()));
         for taker in 0..self.owners.len() {
             for giver in &givers {
                 let lacks = self.owners[taker].floor_bytes.saturating_sub(self.rooms[taker].bytes);
@@ -176,8 +184,8 @@ impl<'a> Draft<'a> {
 
     /// What moves between two, if that pays.
     fn pays(&self, taker: usize, giver: usize) -> Option<Move> {
-        let (next, last) = (self.owners[taker].next_saves, self.owners[giver].last_saves);
-        let needed = last * self.hurdle(taker, giver);
+        let next = self.owners[taker].next_saves;
+        let needed = self.owners[giver].least_saved() * self.hurdle(taker, giver);
         if next <= needed {
             return None;
         }

@@ -173,6 +173,8 @@ fn bytes_go_where_they_save_more_and_stay_where_it_is_hardly_more() {
     assert_eq!(causes, [Cause::Gave { to: 1, bytes: 225 }, Cause::Took { from: 0, bytes: 225 }, Cause::Even]);
     let few = [owned(1_600_000, 1.0), owned(0, 1e9)];
     assert_eq!(bytes(&weigh(&few, &none).unwrap()), [1_500_000, 100_000], "what has nothing begins with a sixteenth");
+    let hungry = Owned { last_saves: 0.1, ..owned(600, 5.0) };
+    assert_eq!(bytes(&weigh(&[hungry, owned(600, 6.0)], &none).unwrap()), [600, 600], "it would come to ask for them again");
     let enough = Owned { most_bytes: 640, ..owned(600, 5.0) };
     assert_eq!(bytes(&weigh(&[enough, owned(600, 1.0)], &none).unwrap()), [640, 560], "no more than is of use");
 }
