@@ -121,15 +121,17 @@ impl Room {
     pub(super) fn made(&self, costs: FormCosts, column: &FormCandidate) {
         if column.decoded_bytes > 0 {
             let saved = costs.saved_secs(column).max(0.0) / column.decoded_bytes as f64;
-            let columns = &mut self.state.lock().columns;
-            columns.saved_a_byte = if columns.saved_a_byte > 0.0 { aged(columns.saved_a_byte, saved) } else { saved };
+            let mut state = self.state.lock();
+            let known = state.columns.saved_a_byte;
+            state.columns.saved_a_byte = if known > 0.0 { aged(known, saved) } else { saved };
         }
     }
 
     /// A column only lacks room: so many seconds it would save in a second, in so many bytes.
     pub(super) fn missed(&self, (saved, bytes): (f64, u64)) {
-        let missed = &mut self.state.lock().columns.missed;
-        *missed = (missed.0 + saved, missed.1.saturating_add(bytes));
+        let mut state = self.state.lock();
+        let known = state.columns.missed;
+        state.columns.missed = (known.0 + saved, known.1.saturating_add(bytes));
     }
 }
 
