@@ -66,12 +66,12 @@ const OWNERS_MAX: usize = 16;
 /// Most of the memory that moves between two owners in a window: one part of so many.
 const PARTS: u64 = 6;
 /// An owner that has little gets one part of so many at most.
-const FIRST: u64 = 16;
-/// Less than one part of so many is not worth moving.
-const LEAST: u64 = 256;
+const FIRST: u64 = 8;
+/// Less than one part of so many is not worth moving: measurements sway by that much.
+const LEAST: u64 = 64;
 /// How much more a byte has to save, as a share, to be taken from where it is.
-const INERTIA: f64 = 0.25;
-/// Windows after a move in which the way back needs once more of that.
+const INERTIA: f64 = 0.5;
+/// Windows from a move on, its own among them, in which the way back needs once more of that.
 const CALM: u32 = 4;
 /// How much of what was known stays with a new measurement.
 const KEEP: f64 = 0.6;
@@ -93,8 +93,8 @@ pub fn last_bytes(margin: f64, mean: f64) -> f64 {
 }
 
 /// Weighs owners of one memory against each other, each window: bytes go from who saves least with its last ones to who would save most with
-/// more, as long as that is a quarter more. The further both are apart, the more moves, a sixth of the memory at most; close to the balance it is
-/// little, so that it is not overrun. Who was just moved one way is turned around by twice the difference only. Floors are kept to
+/// more, as long as that is half as much again. Of all moves that pay the one that saves most in all goes first. The further both are apart, the more moves, a sixth of the memory at most; close to the balance it is
+/// little, so that it is not overrun. Who was just moved one way is turned around by twice as much only. Floors are kept to
 /// before all that: what an owner can't do without is taken at once from those that save least.
 ///
 /// The sum of all rooms stays what it is. `Invalid`: too many owners, bytes past all limits, a time that is negative or no number.
@@ -102,7 +102,7 @@ pub fn last_bytes(margin: f64, mean: f64) -> f64 {
 /// ```
 /// use forebay_navigation::{Cause, Owned, Weighing, weigh};
 /// let owned = |saves| Owned { room_bytes: 600, floor_bytes: 0, most_bytes: u64::MAX, last_saves: saves, next_saves: saves };
-/// let weighing = weigh(&[owned(5.0), owned(1.0)], &Weighing::default())?;
+/// let weighing = weigh(&[owned(6.0), owned(1.0)], &Weighing::default())?;
 /// assert_eq!(weighing.rooms[0].cause, Cause::Took { from: 1, bytes: 150 });
 /// assert_eq!((weighing.rooms[0].bytes, weighing.rooms[1].bytes), (750, 450));
 /// # Ok::<(), forebay_types::Error>(())
@@ -139,7 +139,7 @@ struct Move {
     taker: usize,
     giver: usize,
     bytes: u64,
-    /// Seconds that each of them saves more in a second.
+    /// Seconds that all of them save more in a second, beyond what it takes to move them.
     gained: f64,
 }
 
@@ -174,7 +174,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The move that gains most a byte, among owners that have not moved.
+    /// The move that gains most, among owners that have not moved: counted by the byte, a few bytes that are free would keep one that needs many
+    /// from those that others can give.
     fn best(&self) -> Option<Move> {
         let open = || (0..self.owners.len()).filter(move |at| !self.moved[*at]);
         let pairs = open().flat_map(|taker| open().filter(move |giver| *giver != taker).map(move |giver| (taker, giver)));
@@ -195,7 +196,7 @@ impl<'a> Draft<'a> {
         let first = self.rooms[taker].bytes.max(self.whole / FIRST);
         debug_assert!(part <= self.whole / PARTS + 1, "{part} bytes of {} are more than a part", self.whole);
         let bytes = part.min(most).min(first).min(self.spare(giver).div_ceil(2));
-        (bytes >= (self.whole / LEAST).max(1)).then_some(Move { taker, giver, bytes, gained: next - needed })
+        (bytes >= (self.whole / LEAST).max(1)).then_some(Move { taker, giver, bytes, gained: (next - needed) * bytes as f64 })
     }
 
     /// How many times as much the taker has to save.

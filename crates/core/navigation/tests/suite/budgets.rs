@@ -167,14 +167,17 @@ fn bytes_go_where_they_save_more_and_stay_where_it_is_hardly_more() {
     let none = Weighing::default();
     assert_eq!(bytes(&weigh(&[owned(600, 1.2), owned(600, 1.0)], &none).unwrap()), [600, 600], "hardly better takes nothing");
     assert_eq!(bytes(&weigh(&[owned(600, 0.0), owned(600, 0.0)], &none).unwrap()), [600, 600], "nobody asks");
-    let moved = weigh(&[owned(600, 1.0), owned(600, 5.0), owned(600, 1.1)], &none).unwrap();
+    let moved = weigh(&[owned(600, 1.0), owned(600, 6.0), owned(600, 1.1)], &none).unwrap();
     assert_eq!(bytes(&moved), [375, 825, 600], "three quarters of a sixth, from who saves least");
     let causes: Vec<Cause> = moved.rooms.iter().map(|room| room.cause).collect();
     assert_eq!(causes, [Cause::Gave { to: 1, bytes: 225 }, Cause::Took { from: 0, bytes: 225 }, Cause::Even]);
     let few = [owned(1_600_000, 1.0), owned(0, 1e9)];
-    assert_eq!(bytes(&weigh(&few, &none).unwrap()), [1_500_000, 100_000], "what has nothing begins with a sixteenth");
+    assert_eq!(bytes(&weigh(&few, &none).unwrap()), [1_400_000, 200_000], "what has nothing begins with an eighth");
     let hungry = Owned { last_saves: 0.1, ..owned(600, 5.0) };
     assert_eq!(bytes(&weigh(&[hungry, owned(600, 6.0)], &none).unwrap()), [600, 600], "it would come to ask for them again");
+    let free = Owned { floor_bytes: 500, ..owned(600, 0.0) };
+    let moved = weigh(&[owned(600, 1.0), owned(600, 6.0), free], &none).unwrap();
+    assert_eq!(bytes(&moved), [375, 825, 600], "much that saves little before a little that saves nothing");
     let enough = Owned { most_bytes: 640, ..owned(600, 5.0) };
     assert_eq!(bytes(&weigh(&[enough, owned(600, 1.0)], &none).unwrap()), [640, 560], "no more than is of use");
 }
@@ -182,9 +185,9 @@ fn bytes_go_where_they_save_more_and_stay_where_it_is_hardly_more() {
 #[test]
 fn what_was_just_moved_takes_more_to_be_turned_around() {
     let none = Weighing::default();
-    let moved = weigh(&[owned(600, 5.0), owned(600, 1.0)], &none).unwrap();
+    let moved = weigh(&[owned(600, 6.0), owned(600, 1.0)], &none).unwrap();
     assert_eq!(bytes(&moved), [750, 450]);
-    let back = [owned(750, 1.0), owned(450, 1.4)];
+    let back = [owned(750, 1.0), owned(450, 1.8)];
     assert_eq!(bytes(&weigh(&back, &moved).unwrap()), [750, 450], "not by so little");
     assert_ne!(bytes(&weigh(&back, &none).unwrap()), [750, 450], "as it would be else");
     let much = [owned(750, 1.0), owned(450, 6.0)];
@@ -198,9 +201,9 @@ fn what_was_just_moved_takes_more_to_be_turned_around() {
 
 #[test]
 fn nobody_falls_below_its_floor_and_who_needs_more_gets_it_at_once() {
-    let pinned = Owned { floor_bytes: 590, ..owned(600, 0.0) };
+    let pinned = Owned { floor_bytes: 540, ..owned(600, 0.0) };
     let moved = weigh(&[owned(600, 5.0), pinned], &Weighing::default()).unwrap();
-    assert_eq!(bytes(&moved), [605, 595], "half of what it can spare");
+    assert_eq!(bytes(&moved), [630, 570], "half of what it can spare");
     let grown = Owned { floor_bytes: 900, ..owned(600, 0.0) };
     let moved = weigh(&[owned(600, 5.0), grown, owned(200, 1.0)], &Weighing::default()).unwrap();
     assert_eq!(bytes(&moved), [500, 900, 0], "first from who saves less, then from the other one");
