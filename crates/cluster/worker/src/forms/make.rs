@@ -71,7 +71,7 @@ impl Forms {
     /// Whether a column is worth making, read together with these others; where only room is missing, that is remembered.
     pub(super) fn pays(&self, own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)]) -> bool {
         let store = &self.origin.store;
-        let measure = || (Seen::of_dram(store, &self.signals.meters), store.dram_form_regret());
+        let measure = || (Seen::of_dram(store, &self.signals.meters, self.room.reads()), store.dram_form_regret());
         let room = self.room.now(Tier::of(&store.usage().dram), measure);
         if let Some(missed) = form_misses(own, others, room) {
             self.room.missed(missed);

@@ -35,6 +35,7 @@ impl Forms {
         answer.hit = true;
         let took = began.elapsed();
         self.count(named.mount, bytes, took);
+        self.room.read(bytes, took);
         self.signals.popularity.learn(id, named, index);
         self.signals.popularity.read(reader.operation, id, 1, bytes, took);
         self.signals.accessed.made(&Made {
@@ -53,7 +54,6 @@ impl Forms {
         let door = self.origin.mounts.find(mount);
         let mount = door.as_ref().map(|door| &*door.reads);
         self.signals.meters.read(mount, 1, bytes, bytes);
-        self.room.read(bytes);
         self.signals.meters.took(mount, ServedFrom::Dram, took);
     }
 

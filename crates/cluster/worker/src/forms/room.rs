@@ -30,14 +30,16 @@ pub(crate) struct Told {
 #[derive(Default)]
 pub(super) struct Room {
     state: Mutex<State>,
-    /// Bytes that readers had of columns since the start.
+    /// Bytes that readers had of columns since the start, how often, and microseconds of all of these reads.
     read_bytes: AtomicU64,
+    reads: AtomicU64,
+    read_us: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// None until it is first asked for.
-    bytes: Option<u64>,
+    /// Bytes of columns, of so many that both shared: they keep their part of what temporary data leaves. None until it was weighed.
+    part: Option<(u64, u64)>,
     weighed: Option<Instant>,
     blocks: Margin,
     columns: Columns,
@@ -112,9 +114,16 @@ impl Room {
         Told { bytes: state.room(tier), saves: (state.columns.next(), state.blocks.saves) }
     }
 
-    /// Readers had so many bytes of columns.
-    pub(super) fn read(&self, bytes: u64) {
+    /// A reader had so many bytes of columns in so long.
+    pub(super) fn read(&self, bytes: u64, took: Duration) {
         self.read_bytes.fetch_add(bytes, Relaxed);
+        self.reads.fetch_add(1, Relaxed);
+        self.read_us.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    /// Reads of columns since the start, and microseconds of all of them.
+    pub(super) fn reads(&self) -> (u64, u64) {
+        (self.reads.load(Relaxed), self.read_us.load(Relaxed))
     }
 
     /// A column was made.
@@ -136,16 +145,19 @@ impl Room {
 }
 
 impl State {
-    /// Both share what there is, and temporary data may have left less of it.
+    /// Both share what there is, and what temporary data takes of it they give alike.
     fn room(&self, tier: Tier) -> u64 {
-        let first = || FormRoom::first_bytes(tier.shared_bytes);
-        self.bytes.unwrap_or_else(first).min(tier.shared_bytes)
+        let room = match self.part {
+            Some((bytes, of)) => (u128::from(tier.shared_bytes) * u128::from(bytes) / u128::from(of.max(1))) as u64,
+            None => FormRoom::first_bytes(tier.shared_bytes),
+        };
+        assert!(room <= tier.shared_bytes, "{room} bytes of columns in a tier of {}", tier.shared_bytes);
+        room
     }
 
     fn look(&mut self, tier: Tier, look: Look) {
         let before = self.room(tier);
         let lacks_room = self.columns.look(tier, look) || tier.form_bytes >= before - before / FREE;
-        self.bytes = Some(before);
         if look.secs <= 0.0 || !lacks_room {
             return;
         }
@@ -168,10 +180,9 @@ impl State {
         match weigh(&[columns, blocks], &self.weighing) {
             Ok(weighing) => {
                 let now = weighing.rooms[0].bytes;
-                assert!(now <= tier.shared_bytes, "{now} bytes of columns in a tier of {}", tier.shared_bytes);
-                self.bytes = Some(now);
                 self.weighing = weighing;
                 if now != before {
+                    self.part = Some((now, tier.shared_bytes));
                     let [column_saves_ps, block_saves_ps] = [columns.next_saves, blocks.next_saves].map(|saves| saves * 1e12);
                     let (from, to) = (format_bytes(before), format_bytes(now));
                     tracing::info!(%from, %to, column_saves_ps, block_saves_ps, "room for decoded columns");
@@ -224,8 +235,9 @@ mod tests {
     fn columns_begin_with_half_of_the_tier_and_leave_temporary_data_its_own() {
         let state = State::default();
         assert_eq!(state.room(tier(0)), 512 * MIB);
-        let set = State { bytes: Some(900 * MIB), ..State::default() };
-        assert_eq!(set.room(Tier { shared_bytes: 700 * MIB, ..tier(0) }), 700 * MIB);
+        let set = State { part: Some((900 * MIB, 1200 * MIB)), ..State::default() };
+        let left = |shared_mib: u64| set.room(Tier { shared_bytes: shared_mib * MIB, ..tier(0) });
+        assert_eq!([left(1200), left(600), left(0)], [900 * MIB, 450 * MIB, 0], "blocks keep their part of what is left too");
     }
 
     #[test]
@@ -284,6 +296,8 @@ mod tests {
         let mut columns = std::mem::take(&mut room.state.lock().columns);
         let saved = COSTS.saved_secs(&FormCandidate { raw_bytes: MIB, decoded_bytes: 4 * MIB, operations: 2.0 });
         assert!((columns.saved_a_byte * 4.0 * MIB as f64 - saved).abs() < 1e-12);
+        room.read(MIB, Duration::from_micros(70));
+        assert_eq!((room.reads(), room.read_bytes.load(Relaxed)), ((1, 70), MIB));
         assert!(!columns.look(tier(100), look(40, 0)));
         // Two blocks a second of a hundred that are remembered, two fifths of it at the first look.
         let expected = 2.0 * columns.saved_a_byte / 100.0 * 0.4;
