@@ -93,9 +93,10 @@ pub fn last_bytes(margin: f64, mean: f64) -> f64 {
 }
 
 /// Weighs owners of one memory against each other, each window: bytes go from who saves least with its last ones to who would save most with
-/// more, as long as that is half as much again. Of all moves that pay the one that saves most in all goes first. The further both are apart, the more moves, a sixth of the memory at most; close to the balance it is
-/// little, so that it is not overrun. Who was just moved one way is turned around by twice as much only. Floors are kept to
-/// before all that: what an owner can't do without is taken at once from those that save least.
+/// more, as long as that is half as much again. Of all moves that pay the one that saves most in all goes first. The further both are
+/// apart, the more moves, a sixth of the memory at most; close to the balance it is little, so that it is not overrun. Who was just moved
+/// one way is turned around by twice as much only. Floors are kept to before all that: what an owner can't do without is taken at once from
+/// those that save least.
 ///
 /// The sum of all rooms stays what it is. `Invalid`: too many owners, bytes past all limits, a time that is negative or no number.
 ///
