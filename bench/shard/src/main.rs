@@ -69,11 +69,13 @@ enum BarCommand {
     },
     /// What navigation does in simulation, on the curve of BlowFish's paper
     Simulated,
+    /// What weighing all uses of one memory is worth in simulation, the mix of them swapped on the way
+    Budget,
     /// Shards as a cluster serves them, each role a process of its own
     Service(service::Service),
     #[command(flatten)]
     Role(service::Role),
-    /// All of the above but the cluster, the simulation and Tantivy
+    /// All of the above but the cluster, the simulations and Tantivy
     All {
         /// The folder of the pictures
         #[arg(long, default_value = "docs/shard")]
@@ -90,6 +92,7 @@ fn run(cli: Cli) -> Result<()> {
         BarCommand::Service(service) => service::measure(&service, cli.values_bytes),
         BarCommand::Role(role) => role.run(),
         BarCommand::Simulated => simulated::figures(),
+        BarCommand::Budget => simulated::budget_figures(),
         BarCommand::Tantivy { rounds } => {
             let measure = tantivy::Measure { threads: threads(&cli), cpu_secs: cli.cpu_secs, rounds };
             tantivy::figures(&Records::lineitem(cli.values_bytes), &measure)
@@ -117,7 +120,12 @@ fn measure(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Simulated | BarCommand::Tantivy { .. } | BarCommand::Flat => {
+        BarCommand::Service(_)
+        | BarCommand::Role(_)
+        | BarCommand::Simulated
+        | BarCommand::Budget
+        | BarCommand::Tantivy { .. }
+        | BarCommand::Flat => {
             unreachable!("they have no shard of records at hand")
         }
         BarCommand::All { out } => {

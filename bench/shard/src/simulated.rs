@@ -1,7 +1,9 @@
 //! What navigation does in simulation, by the code that decides in workers: BlowFish's loads (NSDI 2016, section 5) on its paper's curve.
 
 use forebay_bench_harness::{Bar, Figure, line};
-use forebay_simulation::{RepairHost, RepairWay, ShardCurve, ShardRouting, SkewRow, shards, shards_repair, shards_skew};
+use forebay_simulation::{
+    BudgetFigures, RepairHost, RepairWay, ShardCurve, ShardRouting, SkewRow, budget, shards, shards_repair, shards_skew,
+};
 use forebay_types::{Error, Result};
 
 const SEED: u64 = 1;
@@ -70,6 +72,16 @@ fn short(host: RepairHost) -> Result<()> {
 /// Ours, and the others.
 fn first(ways: &[RepairWay]) -> Result<(&RepairWay, &[RepairWay])> {
     ways.split_first().ok_or_else(|| Error::internal("no way was simulated"))
+}
+
+/// One memory for blocks, columns, layers and shuffles.
+pub(crate) fn budget_figures() -> Result<()> {
+    let BudgetFigures { of_best, of_equal, again_windows, swing } = budget(SEED)?;
+    line("simulated budget: speed, of the best fixed split's", of_best * 100.0, "%", Bar::ValueAtLeast(90.0));
+    line("simulated budget: speed, of the equal split's", of_equal * 100.0, "%", Bar::ValueAtLeast(120.0));
+    line("simulated budget: windows until as fast again", again_windows as f64, "windows", Bar::ValueAtMost(5.0));
+    line("simulated budget: swing of rooms at rest", swing * 100.0, "%", Bar::ValueAtMost(5.0));
+    Ok(())
 }
 
 /// Figure 8.

@@ -5,6 +5,7 @@
 //! and the client call, so that what is measured here is what a cluster does. A run is a function of its arguments.
 
 mod bars;
+mod budget;
 mod cluster;
 mod compare;
 mod decide;
@@ -20,6 +21,7 @@ mod shards;
 mod workload;
 
 pub use bars::{BARS, Bar, bars};
+pub use budget::{BudgetFigures, budget};
 pub use cluster::{ClusterSettings, Knowledge, Routing, Straggler};
 pub use compare::{NAMES, Row, WAYS, chart, compare, csv, named, way};
 pub use decide::Leading;

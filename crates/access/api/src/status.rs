@@ -37,6 +37,12 @@ struct WorkerNow<'a> {
     dram: Tier,
     /// Of `dram`, decoded columns.
     decoded_bytes: u64,
+    /// What these may take; 0 where the worker does not say.
+    decoded_room_bytes: u64,
+    /// Picoseconds that each byte more of them would save in a second.
+    decoded_saves_ps: u64,
+    /// The same of cached blocks in `dram`.
+    blocks_save_ps: u64,
     disk: Tier,
     segments: u64,
     reads: u64,
@@ -136,6 +142,9 @@ impl<'a> Status<'a> {
             state: state_name(*state, info.draining, report),
             dram: Tier::of(report.dram, report.own.0, report.form_bytes, 0),
             decoded_bytes: report.form_bytes,
+            decoded_room_bytes: report.form_room_bytes,
+            decoded_saves_ps: report.form_saves_ps,
+            blocks_save_ps: report.block_saves_ps,
             disk: Tier::of(report.disk, report.own.1, report.disk_form_bytes, report.layer_bytes),
             segments: report.segments,
             reads: report.reads,
@@ -174,6 +183,7 @@ mod tests {
             own: (25, 40),
             disk_form_bytes: 7,
             layer_bytes: 3,
+            form_room_bytes: 40,
             ..WorkerReport::default()
         };
         let workers = vec![(info, WorkerState::Live, report)];
@@ -183,5 +193,6 @@ mod tests {
         let of = |tier: &str| ["temporary_bytes", "decoded_bytes", "layer_bytes"].map(|what| worker[tier][what].as_u64());
         assert_eq!((of("dram"), of("disk")), ([15, 10, 0].map(Some), [30, 7, 3].map(Some)));
         assert_eq!((&worker["dram"]["kept_bytes"], &worker["decoded_bytes"]), (&json!(30), &json!(10)));
+        assert_eq!(worker["decoded_room_bytes"], 40);
     }
 }

@@ -120,6 +120,8 @@ impl Rooms {
         let (dram, disk) = (&usage.dram, &usage.disk);
         let ReadCounters { reads, bytes_served, bytes_hit, storage_reads, storage_read_us, tier_read_us } =
             self.signals.meters.totals();
+        let for_columns = self.forms.room();
+        let picos = |secs: f64| (secs * 1e12) as u64;
         let of_tiers = usage.warnings.into_iter().map(Warning::of_worker);
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
@@ -141,6 +143,9 @@ impl Rooms {
             storage_read_us,
             tier_read_us,
             mount_reads: self.origin.mounts.reads(),
+            form_room_bytes: for_columns.bytes,
+            form_saves_ps: picos(for_columns.saves.0),
+            block_saves_ps: picos(for_columns.saves.1),
         }
     }
 

@@ -13,5 +13,5 @@ mod s3_fifo;
 mod uses;
 
 pub use claims::{Claims, HELD_MAX, HeldFor};
-pub use s3_fifo::{S3Fifo, Verdict, fingerprint};
+pub use s3_fifo::{S3Fifo, Verdict, fingerprint, marked};
 pub use uses::Uses;

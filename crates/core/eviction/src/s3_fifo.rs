@@ -44,11 +44,14 @@ pub struct S3Fifo<Block> {
     /// Those that left the main queue: they are only counted when they come back.
     parted: Ghost,
     returned: u64,
+    /// Of these, marked ones.
+    returned_marked: u64,
 }
 
 impl<Block> Default for S3Fifo<Block> {
     fn default() -> Self {
-        Self { small: VecDeque::new(), main: VecDeque::new(), ghost: Ghost::default(), parted: Ghost::default(), returned: 0 }
+        let (ghost, parted) = (Ghost::default(), Ghost::default());
+        Self { small: VecDeque::new(), main: VecDeque::new(), ghost, parted, returned: 0, returned_marked: 0 }
     }
 }
 
@@ -90,11 +93,14 @@ impl<Block: Copy> S3Fifo<Block> {
 
     /// A block has its first pages in the tier. `fingerprint` is the hash that [`Verdict::Taken`] would carry.
     pub fn admit(&mut self, block: Block, fingerprint: u32) {
-        if self.ghost.take(fingerprint) {
-            self.returned += 1;
+        let is_known = self.ghost.take(fingerprint);
+        let has_returned = is_known || self.parted.take(fingerprint);
+        self.returned += u64::from(has_returned);
+        self.returned_marked += u64::from(has_returned && is_marked(fingerprint));
+        debug_assert!(self.returned_marked <= self.returned, "marked ones are some of all");
+        if is_known {
             self.main.push_back(block);
         } else {
-            self.returned += u64::from(self.parted.take(fingerprint));
             self.small.push_back(block);
         }
     }
@@ -149,6 +155,16 @@ impl<Block: Copy> S3Fifo<Block> {
         self.ghost.len() + self.parted.len()
     }
 
+    /// Of those that returned, the ones with a mark ([`marked`]).
+    pub fn returned_marked(&self) -> u64 {
+        self.returned_marked
+    }
+
+    /// Of those that are remembered, the ones with a mark.
+    pub fn remembered_marked(&self) -> usize {
+        self.ghost.marked + self.parted.marked
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         (self.small.capacity() + self.main.capacity()) * size_of::<Block>() + self.ghost.heap_bytes() + self.parted.heap_bytes()
@@ -161,6 +177,8 @@ impl<Block: Copy> S3Fifo<Block> {
 struct Ghost {
     order: VecDeque<u32>,
     set: HashSet<u32, BuildHasherDefault<HashedAlready>>,
+    /// Marked ones of the set.
+    marked: usize,
 }
 
 impl Ghost {
@@ -168,10 +186,11 @@ impl Ghost {
     fn push(&mut self, fingerprint: u32, limit: usize) {
         if self.set.insert(fingerprint) {
             self.order.push_back(fingerprint);
+            self.marked += usize::from(is_marked(fingerprint));
         }
         while self.order.len() > limit {
             if let Some(oldest) = self.order.pop_front() {
-                self.set.remove(&oldest);
+                self.take(oldest);
             }
         }
         debug_assert!(self.set.len() <= self.order.len(), "what is remembered has a place in the order");
@@ -180,7 +199,9 @@ impl Ghost {
     /// Whether the block is remembered; it is forgotten by that.
     fn take(&mut self, fingerprint: u32) -> bool {
         // Its place in the order stays: taken once more before that comes up, it is forgotten early.
-        self.set.remove(&fingerprint)
+        let is_there = self.set.remove(&fingerprint);
+        self.marked -= usize::from(is_there && is_marked(fingerprint));
+        is_there
     }
 
     fn len(&self) -> usize {
@@ -196,6 +217,15 @@ impl Ghost {
 pub fn fingerprint(segment: SegmentId, block: u32) -> u32 {
     let id = (segment.0 as u64) ^ ((segment.0 >> 64) as u64).rotate_left(17);
     (id.wrapping_add(u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 16) as u32
+}
+
+/// The same with a mark, or without: blocks of two kinds in one tier are counted apart by it when they come back.
+pub fn marked(fingerprint: u32, is_marked: bool) -> u32 {
+    (fingerprint & !1) | u32::from(is_marked)
+}
+
+fn is_marked(fingerprint: u32) -> bool {
+    fingerprint & 1 == 1
 }
 
 /// Spreads fingerprints, which are hashes already.
@@ -266,6 +296,22 @@ mod tests {
         assert_eq!((policy.returned, policy.remembered()), (0, 1));
         policy.admit(1u32, 1);
         assert_eq!((policy.returned, policy.remembered()), (1, 0), "one that was used before counts too");
+    }
+
+    #[test]
+    fn marked_blocks_are_counted_apart_when_they_come_back() {
+        let mut policy = S3Fifo::default();
+        let marks = [marked(10, true), marked(20, false), marked(31, false)];
+        marks.iter().for_each(|mark| policy.admit(*mark, *mark));
+        (0..3).for_each(|_| assert!(policy.evict(&mut |block| Verdict::Taken(block))));
+        assert_eq!((policy.remembered(), policy.remembered_marked()), (3, 1));
+        policy.admit(marks[1], marks[1]);
+        assert_eq!((policy.returned(), policy.returned_marked(), policy.remembered_marked()), (1, 0, 1));
+        policy.admit(marks[0], marks[0]);
+        assert_eq!((policy.returned(), policy.returned_marked(), policy.remembered_marked()), (2, 1, 0));
+        let many = (0..1000).map(|number| marked(number << 1, true));
+        many.for_each(|mark| policy.ghost.push(mark, 100));
+        assert_eq!(policy.remembered_marked(), 100, "what is forgotten is not counted");
     }
 
     #[test]

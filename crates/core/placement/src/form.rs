@@ -23,23 +23,23 @@ pub struct FormCandidate {
 /// The tier that would hold the decoded form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormRoom {
-    /// Capacity of the tier in bytes.
-    pub capacity_bytes: u64,
-    /// Bytes of decoded forms that it holds already.
+    /// Bytes of decoded forms that it may hold.
+    pub room_bytes: u64,
+    /// Bytes of them that it holds already.
     pub form_bytes: u64,
     /// Seconds that each byte of it saves in a second as a block of the cache, at the margin: some of these go for the form.
     pub cache_saves: f64,
 }
 
-/// Share of a tier that decoded forms may take: what is raw serves everyone, what is decoded only engines.
+/// Share of a tier that decoded forms may take until something is measured: what is raw serves everyone, what is decoded only engines.
 const FORM_SHARE: f64 = 0.5;
 /// Seconds that operations are counted of, about.
 const WINDOW_SECS: f64 = 60.0;
 
 impl FormRoom {
-    /// Bytes of decoded forms that the tier may hold.
-    pub fn most_bytes(&self) -> u64 {
-        (self.capacity_bytes as f64 * FORM_SHARE) as u64
+    /// Bytes of decoded forms that a tier of this capacity may hold until it is measured what they save.
+    pub fn first_bytes(capacity_bytes: u64) -> u64 {
+        (capacity_bytes as f64 * FORM_SHARE) as u64
     }
 }
 
@@ -65,7 +65,7 @@ impl FormCosts {
 /// hardly worth it alone must not keep the rest raw.
 pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> bool {
     let (_, column) = own;
-    let fits = room.form_bytes.saturating_add(column.decoded_bytes) <= room.most_bytes();
+    let fits = room.form_bytes.saturating_add(column.decoded_bytes) <= room.room_bytes;
     let all = || others.iter().chain([&own]);
     let saved: f64 = all().map(|(costs, candidate)| costs.saved_secs(candidate)).sum();
     let cost: f64 = all().map(|(costs, candidate)| costs.cost_secs(candidate)).sum();
@@ -74,12 +74,22 @@ pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCand
     fits && column.decoded_bytes > 0 && column.operations * saved >= cost + displaced
 }
 
+/// What a column would save in a second that pays and lacks nothing but room, and the bytes that it takes; none of others. What is ordered
+/// is not counted: whoever orders knows the room.
+pub fn form_misses(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> Option<(f64, u64)> {
+    let (costs, column) = own;
+    let lacks_room = column.operations.is_finite() && !form_pays(own, others, room);
+    let saved = column.operations * costs.saved_secs(&column).max(0.0) / WINDOW_SECS;
+    debug_assert!(!lacks_room || saved.is_finite(), "{column:?} saves {saved} s a second");
+    (lacks_room && form_pays(own, others, FormRoom { room_bytes: u64::MAX, ..room })).then_some((saved, column.decoded_bytes))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FormCandidate, FormCosts, FormRoom, form_pays};
+    use super::{FormCandidate, FormCosts, FormRoom, form_misses, form_pays};
 
     const DRAM: FormCosts = FormCosts { tier_bytes_per_sec: 8e9, decode_bytes_per_sec: 1e9 };
-    const ROOM: FormRoom = FormRoom { capacity_bytes: 1 << 30, form_bytes: 0, cache_saves: 0.0 };
+    const ROOM: FormRoom = FormRoom { room_bytes: 512 << 20, form_bytes: 0, cache_saves: 0.0 };
 
     fn read(operations: f64) -> FormCandidate {
         FormCandidate { raw_bytes: 1 << 20, decoded_bytes: 4 << 20, operations }
@@ -116,6 +126,19 @@ mod tests {
         let full = FormRoom { form_bytes: (512 << 20) - 1, ..ROOM };
         assert!(!pays(DRAM, read(9.0), full));
         assert!(!pays(DRAM, FormCandidate { decoded_bytes: 0, ..read(9.0) }, ROOM));
+        assert_eq!(FormRoom::first_bytes(1 << 30), 512 << 20);
+    }
+
+    #[test]
+    fn a_column_that_only_lacks_room_says_what_more_of_it_would_save() {
+        let full = FormRoom { form_bytes: 512 << 20, ..ROOM };
+        let misses = |operations, room| form_misses((DRAM, read(operations)), &[], room);
+        let (saved, bytes) = misses(6.0, full).unwrap();
+        let each = DRAM.saved_secs(&read(6.0));
+        assert!(bytes == 4 << 20 && (saved - 6.0 * each / 60.0).abs() < 1e-12, "{saved} s a second in {bytes} bytes");
+        assert_eq!(misses(6.0, ROOM), None, "it has room");
+        assert_eq!(misses(1.0, full), None, "it would not pay with any");
+        assert_eq!(misses(f64::INFINITY, full), None, "it is ordered");
     }
 
     #[test]

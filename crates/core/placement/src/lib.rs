@@ -32,7 +32,7 @@ pub use age::period_end;
 pub use datasets::{Datasets, Reading, folder};
 pub use far::{FarColumn, FarPart, FarScan, far_share};
 pub use far_time::{FAR_ASKED, FarReading, FarSelecting};
-pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
+pub use form::{FormCandidate, FormCosts, FormRoom, form_misses, form_pays};
 pub use form_disk::{FormDisk, FormDiskRoom};
 pub use packing::Packing;
 pub use plan::{

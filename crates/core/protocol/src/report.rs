@@ -57,6 +57,15 @@ pub struct WorkerReport {
     /// What each mount has of all that is said of reads here.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "reads_since_9")]
     pub mount_reads: Vec<(MountId, ReadCounters)>,
+    /// Bytes that columns in the table form may take of the DRAM tier now; 0 where that is not said.
+    #[serde(with = "crate::version::since_9")]
+    pub form_room_bytes: u64,
+    /// Picoseconds that each byte more of them would save in a second: by this and the next one the room is what it is.
+    #[serde(with = "crate::version::since_9")]
+    pub form_saves_ps: u64,
+    /// The same of cached blocks in that tier.
+    #[serde(with = "crate::version::since_9")]
+    pub block_saves_ps: u64,
 }
 
 /// Of a worker of the version before nothing is known of single mounts.

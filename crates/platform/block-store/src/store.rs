@@ -248,9 +248,9 @@ impl BlockStore {
         (self.core.settings.disk_bytes > 0).then(|| Lent::new(Arc::clone(&self.core)))
     }
 
-    /// How the disk tier would do with more room.
+    /// How the disk tier would do with more room, by all that is no column.
     pub fn regret(&self) -> Regret {
-        let each = self.core.disks.iter().map(|disk| regret(&disk.tier));
+        let each = self.core.disks.iter().map(|disk| regrets(&disk.tier)[0]);
         each.fold(Regret::default(), |sum, disk| Regret {
             returned: sum.returned + disk.returned,
             remembered_bytes: sum.remembered_bytes + disk.remembered_bytes,
@@ -259,7 +259,12 @@ impl BlockStore {
 
     /// The same of the DRAM tier.
     pub fn dram_regret(&self) -> Regret {
-        regret(&self.core.dram)
+        regrets(&self.core.dram)[0]
+    }
+
+    /// How columns would do with more of the DRAM tier.
+    pub fn dram_form_regret(&self) -> Regret {
+        regrets(&self.core.dram)[1]
     }
 
     /// Bytes of the DRAM tier that can't be evicted because a reader or a fill has pinned their blocks.
@@ -321,10 +326,15 @@ fn held(entry: &Segment) -> Held {
     }
 }
 
-fn regret(tier: &Tier) -> Regret {
+/// Of all but columns, and of columns.
+fn regrets(tier: &Tier) -> [Regret; 2] {
     let policy = tier.policy.lock();
-    let remembered_bytes = policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK);
-    Regret { returned: policy.returned(), remembered_bytes }
+    let of = |returned: u64, remembered: usize| Regret {
+        returned,
+        remembered_bytes: remembered as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK),
+    };
+    let (returned, remembered) = (policy.returned_marked(), policy.remembered_marked());
+    [of(policy.returned() - returned, policy.remembered() - remembered), of(returned, remembered)]
 }
 
 fn tier_usage(tier: &Tier) -> TierUsage {

@@ -54,6 +54,8 @@ table! {
     WORKER_TIER_USED_BYTES: Gauges = "forebay_worker_tier_used_bytes" ["tier", "worker"];
     /// Bytes of a tier that pins and readers in place hold.
     WORKER_TIER_PINNED_BYTES: Gauges = "forebay_worker_tier_pinned_bytes" ["tier", "worker"];
+    /// Bytes of the DRAM tier that decoded columns may take.
+    WORKER_DECODED_ROOM_BYTES: Gauges = "forebay_worker_decoded_room_bytes" ["worker"];
     /// Segments of which something is held.
     WORKER_SEGMENTS: Gauges = "forebay_worker_segments" ["worker"];
     /// Bytes that are being read in place.

@@ -2,7 +2,7 @@
 
 use forebay_api::{Price, Savings, Status, state_name, storage_requests};
 use forebay_client::Client;
-use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest};
+use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest, WorkerReport};
 use forebay_types::{Result, format_bytes, format_duration};
 
 use super::super::mount::describe;
@@ -43,7 +43,7 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
                 info.location.clone(),
                 state_name(*state, info.draining, report).to_string(),
                 format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
-                format_bytes(report.form_bytes),
+                decoded(report),
                 format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
                 report.segments.to_string(),
                 report.reads.to_string(),
@@ -65,9 +65,26 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
     section(&mut lines, "mount", &["mount", "url", "requests", "received", "sent", "options"], &[2, 3, 4], mounts);
     lines.extend(status.pins.iter().map(|pin| format!("pinned: {pin}")));
     for (info, _, report) in &status.workers {
+        lines.extend(weighed(report).map(|saves| format!("decoded: {}: {saves}", info.id)));
         lines.extend(report.warnings.iter().map(|warning| format!("warning: {}: {warning}", info.id)));
     }
     lines
+}
+
+/// Bytes of decoded columns, and what they may take.
+fn decoded(report: &WorkerReport) -> String {
+    match report.form_room_bytes {
+        0 => format_bytes(report.form_bytes),
+        room => format!("{} of {}", format_bytes(report.form_bytes), format_bytes(room)),
+    }
+}
+
+/// Why they may take that, where there are some and something was measured.
+fn weighed(report: &WorkerReport) -> Option<String> {
+    let is_measured = report.form_saves_ps > 0 || report.block_saves_ps > 0;
+    let [columns, blocks] = [report.form_saves_ps, report.block_saves_ps].map(|saves| saves as f64 * f64::from(1 << 20) / 1e6);
+    (report.form_bytes > 0 && is_measured)
+        .then(|| format!("a MiB more of memory saves {columns:.1} us a second as columns, and {blocks:.1} as cached blocks"))
 }
 
 fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) {
@@ -87,4 +104,20 @@ pub(crate) async fn savings(client: &Client, price: Price, json: bool) -> Outcom
     }
     let savings = Savings::of(&*ask(client).await?, price);
     show(json, &savings, |output| output.lines(&savings.lines()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_of_decoded_columns_is_shown_with_what_it_goes_by() {
+        let silent = WorkerReport { form_bytes: 3 << 20, ..WorkerReport::default() };
+        assert_eq!((decoded(&silent).as_str(), weighed(&silent)), ("3.00 MiB", None));
+        let told = WorkerReport { form_room_bytes: 8 << 20, form_saves_ps: 1_000, block_saves_ps: 500, ..silent };
+        assert_eq!(decoded(&told), "3.00 MiB of 8.00 MiB");
+        let why = "a MiB more of memory saves 1048.6 us a second as columns, and 524.3 as cached blocks";
+        assert_eq!(weighed(&told).as_deref(), Some(why));
+        assert_eq!(weighed(&WorkerReport { form_bytes: 0, ..told }), None, "there are none");
+    }
 }

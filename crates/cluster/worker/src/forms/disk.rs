@@ -43,11 +43,13 @@ impl Forms {
         };
         let read = (bytes.len() as u64, forebay_runtime::now().saturating_duration_since(began).as_secs_f64());
         match decoder.have(move || unpacked(&bytes)).await {
-            Ok((column, took)) => {
-                assert!(column.len() as u64 <= SEGMENT_BYTES, "a column of {} bytes came back", column.len());
-                self.disk.lock().came_back(read, (column.len() as u64, took.as_secs_f64()));
-                self.keep_form(job, cell, id, &column).await?;
-                table::WORKER_BROUGHT_BACK_BYTES.only().add(column.len() as u64);
+            Ok((raw, took)) => {
+                assert!(raw.len() as u64 <= SEGMENT_BYTES, "a column of {} bytes came back", raw.len());
+                self.disk.lock().came_back(read, (raw.len() as u64, took.as_secs_f64()));
+                self.keep_form(job, cell, id, &raw).await?;
+                // After a restart these are the first columns that there are, and they are not worth nothing.
+                self.room.made(costs, &column);
+                table::WORKER_BROUGHT_BACK_BYTES.only().add(raw.len() as u64);
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -90,6 +92,7 @@ impl Forms {
         (costs, column): (FormCosts, FormCandidate),
     ) -> Result<()> {
         self.keep_form(job, cell, id, &bytes).await?;
+        self.room.made(costs, &column);
         table::WORKER_DECODED_BYTES.only().add(bytes.len() as u64);
         let (store, packed) = (&self.origin.store, id.packed());
         assert_ne!(packed, id, "a column and its copy are two segments");

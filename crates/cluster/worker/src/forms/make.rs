@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::SegmentSpec;
-use forebay_placement::FormRoom;
+use forebay_placement::{FormCandidate, FormCosts, form_misses, form_pays};
 use forebay_transport::caught_future;
 use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 
 use super::Forms;
 use super::queue::{Job, Outcome};
+use super::room::Tier;
 use super::thread::Threads;
 use crate::signals::Seen;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
-/// How often it is looked at what the cache would do with more room.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// How long a column waits for readers to be done before it is decoded anyway.
 const BEHIND_READERS: Duration = Duration::from_millis(20);
 
@@ -69,21 +68,15 @@ impl Forms {
         (outcome, cells)
     }
 
-    /// The room that decoded columns have.
-    pub(super) fn form_room(&self) -> FormRoom {
-        let dram = self.origin.store.usage().dram;
-        let of_forms = dram.by_owner.iter().find(|(owner, _)| *owner == Owner::Form);
-        let form_bytes = of_forms.map_or(0, |(_, bytes)| *bytes);
-        FormRoom { capacity_bytes: dram.capacity_bytes, form_bytes, cache_saves: self.cache_saves() }
-    }
-
-    /// What the blocks save that go for a column.
-    fn cache_saves(&self) -> f64 {
-        let mut margin = self.margin.lock();
-        if margin.looked().is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
-            margin.look(Seen::of_dram(&self.origin.store, &self.signals.meters));
+    /// Whether a column is worth making, read together with these others; where only room is missing, that is remembered.
+    pub(super) fn pays(&self, own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)]) -> bool {
+        let store = &self.origin.store;
+        let measure = || (Seen::of_dram(store, &self.signals.meters, self.room.reads()), store.dram_form_regret());
+        let room = self.room.now(Tier::of(&store.usage().dram), measure);
+        if let Some(missed) = form_misses(own, others, room) {
+            self.room.missed(missed);
         }
-        margin.saves
+        form_pays(own, others, room)
     }
 
     pub(super) async fn keep_form(&self, job: &Job, cell: Cell, id: SegmentId, bytes: &[u8]) -> Result<()> {

@@ -22,6 +22,7 @@ mod make;
 mod parquet;
 mod queue;
 mod read;
+mod room;
 mod rows;
 mod select;
 mod text;
@@ -36,11 +37,12 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
 use crate::origin::Origin;
-use crate::signals::{Margin, Signals};
+use crate::signals::Signals;
 use costs::Costs;
 use known::KnownForms;
 use parquet::Footers;
 use queue::Wishes;
+use room::{Room, Tier};
 use select::Selectors;
 
 /// Cells: columns of a part of a file in the table form.
@@ -51,8 +53,8 @@ pub(crate) struct Forms {
     disk: Mutex<FormDisk>,
     footers: Footers,
     known: KnownForms,
-    /// What each byte more of the DRAM tier would save as blocks.
-    margin: Mutex<Margin>,
+    /// How much of the DRAM tier columns may take.
+    room: Room,
     task: Mutex<Option<JoinHandle<()>>>,
     selectors: Selectors,
     /// Held while it is changed which columns are asked for together.
@@ -70,7 +72,7 @@ impl Forms {
             disk: Mutex::default(),
             footers: Footers::default(),
             known: KnownForms::default(),
-            margin: Mutex::default(),
+            room: Room::default(),
             task: Mutex::default(),
             selectors: Selectors::default(),
             rows: Mutex::default(),
@@ -100,6 +102,11 @@ impl Forms {
     /// Remembers a form that has been checked.
     pub(crate) fn learn(&self, form: &Arc<TextForm>) {
         self.known.put(form.id(), form);
+    }
+
+    /// How much of the DRAM tier columns may take, and why.
+    pub(crate) fn room(&self) -> room::Told {
+        self.room.told(Tier::of(&self.origin.store.usage().dram))
     }
 
     /// Makes a cell that the coordinator wants here; ready when it is there, or can't be.

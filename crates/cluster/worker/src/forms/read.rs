@@ -35,6 +35,7 @@ impl Forms {
         answer.hit = true;
         let took = began.elapsed();
         self.count(named.mount, bytes, took);
+        self.room.read(bytes, took);
         self.signals.popularity.learn(id, named, index);
         self.signals.popularity.read(reader.operation, id, 1, bytes, took);
         self.signals.accessed.made(&Made {

@@ -195,6 +195,8 @@ impl Forms {
                 });
             }
             self.count(named.mount, sent, took);
+            // Few rows are sent of columns that were read whole.
+            self.room.read(bytes, took);
             table::WORKER_SELECTED_BYTES.only().add(sent);
             table::WORKER_SPARED_BYTES.only().add(raw_bytes.saturating_sub(sent));
         }

@@ -136,6 +136,7 @@ pub(crate) struct Standing {
 pub(crate) struct Shown {
     /// Capacity, used and pinned bytes, of DRAM and of the disk.
     tiers: [[Arc<Gauge>; 3]; 2],
+    decoded_room: Arc<Gauge>,
     segments: Arc<Gauge>,
     warnings: Arc<Gauge>,
     in_place_bytes: Arc<Gauge>,
@@ -161,6 +162,7 @@ impl Shown {
         };
         Self {
             tiers: [tier("dram"), tier("disk")],
+            decoded_room: of(&table::WORKER_DECODED_ROOM_BYTES),
             segments: of(&table::WORKER_SEGMENTS),
             warnings: of(&table::WORKER_WARNINGS),
             in_place_bytes: of(&table::WORKER_IN_PLACE_PINNED_BYTES),
@@ -184,6 +186,7 @@ impl Shown {
             set(used, bytes.1);
             set(pinned, bytes.2);
         }
+        set(&self.decoded_room, report.form_room_bytes);
         set(&self.segments, report.segments);
         set(&self.warnings, report.warnings.len() as u64);
         set(&self.in_place_bytes, standing.in_place_bytes);

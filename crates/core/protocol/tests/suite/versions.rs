@@ -196,6 +196,9 @@ fn what_fills_the_disk_tier_and_what_reads_took_is_told_to_who_knows_those_field
         storage_read_us: 70_000,
         tier_read_us: 8,
         mount_reads: vec![(MountId(7), ReadCounters { reads: 300, tier_read_us: 8, ..ReadCounters::default() })],
+        form_room_bytes: 300,
+        form_saves_ps: 9,
+        block_saves_ps: 10,
         ..silent.clone()
     };
     let pair = |report: &WorkerReport| (report.clone(), 7u8);

@@ -150,7 +150,7 @@ impl Core {
     }
 }
 
-/// What a policy remembers a block by after it went.
+/// What a policy remembers a block by after it went: columns have a mark.
 pub(crate) fn fingerprint(entry: &Segment, block: u32) -> u32 {
-    forebay_eviction::fingerprint(entry.id, block)
+    forebay_eviction::marked(forebay_eviction::fingerprint(entry.id, block), entry.owner == Owner::Form)
 }

@@ -80,3 +80,38 @@ impl Core {
 fn is_kept(entry: &Segment, block: u32) -> bool {
     entry.keep && !entry.present(TierKind::Disk, block).holds(entry.present(TierKind::Dram, block))
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::{Owner, PageRun, SegmentId};
+
+    use crate::{BlockStore, SegmentSpec, StoreSettings};
+
+    const MIB: u64 = 1 << 20;
+
+    fn fill(store: &BlockStore, number: u128, owner: Owner) {
+        // As those of hashes, these differ in the bits that are remembered.
+        let spec = SegmentSpec { id: SegmentId(number << 40), bytes: MIB as u32, owner, keep: false };
+        let mut fill = store.begin_fill(spec, PageRun::new(0, 256)).unwrap();
+        fill.write(0, &vec![7u8; MIB as usize]).unwrap();
+        fill.finish().unwrap();
+    }
+
+    #[tokio::test]
+    async fn columns_that_come_back_are_counted_apart_from_blocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 4 * MIB)).unwrap();
+        let returned = || (store.dram_regret().returned, store.dram_form_regret().returned);
+        for number in 1..=8 {
+            fill(&store, number, if number % 2 == 0 { Owner::Form } else { Owner::Cache });
+        }
+        assert_eq!(returned(), (0, 0));
+        let remembered = [store.dram_regret(), store.dram_form_regret()].map(|regret| regret.remembered_bytes);
+        assert!(remembered.iter().all(|bytes| *bytes >= MIB && *bytes <= 4 * MIB), "{remembered:?}");
+        fill(&store, 2, Owner::Form);
+        assert_eq!(returned(), (0, 1), "a column");
+        fill(&store, 1, Owner::Cache);
+        assert_eq!(returned(), (1, 1), "a block");
+        store.close().await;
+    }
+}

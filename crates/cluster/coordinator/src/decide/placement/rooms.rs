@@ -61,13 +61,16 @@ pub(super) fn room(known: Option<(&WorkerInfo, &WorkerReport)>, share: f64, mine
     let of = |(of_dram, of_disk): (u64, u64)| if is_disk { of_disk } else { of_dram };
     let kept = of(report.kept).saturating_sub(mine.kept);
     let raw = shared(capacity, share).saturating_sub(of(report.own)).saturating_sub(kept);
-    // How much is at most, whatever it saves.
-    let forms = FormRoom { capacity_bytes: dram, form_bytes: report.form_bytes, cache_saves: 0.0 };
+    // What it has weighed them to be worth; one of the version before says nothing of it.
+    let for_forms = match report.form_room_bytes {
+        0 => FormRoom::first_bytes(dram),
+        told => told.min(dram),
+    };
     let others = report.own.0.saturating_sub(report.form_bytes);
-    let decoded = forms.most_bytes().min(shared(dram, share).saturating_sub(others));
+    let decoded = for_forms.min(shared(dram, share).saturating_sub(others));
     Room {
         raw: (raw, Storage { limit: capacity, used }),
-        decoded: (decoded, Storage { limit: forms.most_bytes(), used: report.form_bytes }),
+        decoded: (decoded, Storage { limit: for_forms, used: report.form_bytes }),
     }
 }
 

@@ -78,15 +78,15 @@ fn a_worker_full_of_temporary_and_kept_data_was_ordered_to_hold_more_than_it_had
     }
 }
 
-#[test]
-fn decoded_columns_are_planned_into_dram_and_not_into_the_disk_tier() {
+/// Columns of four, 30 MiB each, that one of two workers is ordered to decode whose DRAM tier of 90 MiB has so much room for them, and whether
+/// some find none.
+fn decoded_where_there_is_room(form_room_bytes: u64) -> (usize, bool) {
     let (mut state, now, window) = two_workers();
     let cell = |key: &str| SegmentUse {
         index: forebay_types::Cell { row_group: 0, column: 1 }.index().unwrap(),
         ..read(key, 100, 30 * MIB)
     };
-    // Two thirds of the DRAM tier would be decoded, of a tier that may have half of it so.
-    let report = WorkerReport { dram: (90 * MIB, 0, 0), disk: (1 << 40, 0, 0), ..WorkerReport::default() };
+    let report = WorkerReport { dram: (90 * MIB, 0, 0), disk: (1 << 40, 0, 0), form_room_bytes, ..WorkerReport::default() };
     for worker in [1, 2] {
         let uses = if worker == 1 { vec![cell("a"), cell("b"), cell("c"), cell("d")] } else { vec![] };
         let window = Some(WindowReport { window, lasted: at(60.0), uses, ..WindowReport::default() });
@@ -94,8 +94,15 @@ fn decoded_columns_are_planned_into_dram_and_not_into_the_disk_tier() {
     }
     tick(&mut state, now + 0.1);
     let orders = beat_with(&mut state, now + 0.2, Heartbeat { report, ..blank(2) }).orders;
-    assert_eq!(orders.len(), 1, "{orders:?}");
-    assert!(!state.placement_status(5).unsatisfied.is_empty(), "the others find no room");
+    (orders.len(), !state.placement_status(5).unsatisfied.is_empty())
+}
+
+#[test]
+fn decoded_columns_are_planned_into_dram_and_not_into_the_disk_tier() {
+    assert_eq!(decoded_where_there_is_room(0), (1, true), "half of the tier, of a worker that does not say");
+    assert_eq!(decoded_where_there_is_room(40 * MIB), (1, true), "the others find no room");
+    assert_eq!(decoded_where_there_is_room(15 * MIB), (0, true), "blocks save more there");
+    assert!(decoded_where_there_is_room(u64::MAX).0 <= 2, "no more than replicas may have of the tier, whatever it says");
 }
 
 /// Whether a new partition of a table starts as popular as the one before it, when this is what operations read together.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_placement::{FormCandidate, FormCosts, form_pays};
+use forebay_placement::{FormCandidate, FormCosts};
 use forebay_table::check_parquet_footer;
 use forebay_types::{Cell, Error, ObjectVersion, Result, SEGMENT_BYTES};
 use parquet::file::FOOTER_SIZE;
@@ -43,7 +43,7 @@ impl Forms {
                 others.push((self.costs.now(of), other));
             }
         }
-        let pays = |costs: FormCosts, decoded_bytes| form_pays((costs, candidate(decoded_bytes)), &others, self.form_room());
+        let pays = |costs: FormCosts, decoded_bytes| self.pays((costs, candidate(decoded_bytes)), &others);
         if !pays(self.costs.now(of), estimate) {
             self.costs.doubt(of);
             return Ok(Outcome::NotNow);

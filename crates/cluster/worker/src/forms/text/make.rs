@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_placement::{FormCandidate, form_pays};
+use forebay_placement::FormCandidate;
 use forebay_types::{
     Cell, Error, ErrorKind, FormId, ObjectVersion, Result, SegmentId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk,
 };
@@ -55,7 +55,7 @@ impl Forms {
         let candidate = |decoded_bytes| FormCandidate { raw_bytes, decoded_bytes, operations: self.wishes.operations_of(job) };
         // A value is about as long in either form.
         let estimate = (raw_bytes * numbers.len() as u64).div_ceil(schema.fields().len() as u64);
-        if !form_pays((self.costs.now(kind), candidate(estimate)), &[], self.form_room()) {
+        if !self.pays((self.costs.now(kind), candidate(estimate)), &[]) {
             self.costs.doubt(kind);
             return Ok(Outcome::NotNow);
         }
@@ -74,7 +74,7 @@ impl Forms {
             made => made?,
         };
         let costs = self.costs.measured(kind, made.read, (made.bytes(), made.took));
-        if !form_pays((costs, candidate(made.bytes() as u64)), &[], self.form_room()) {
+        if !self.pays((costs, candidate(made.bytes() as u64)), &[]) {
             return Ok(Outcome::NotNow);
         }
         for (column, bytes) in columns.iter().zip(made.cells) {

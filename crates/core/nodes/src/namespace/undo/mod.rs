@@ -123,7 +123,7 @@ impl Namespace {
         match back {
             Back::Node(dir, name, before) => {
                 let name = self.undo.name(name);
-                self.back_in_place(dir, name, before).map_or((), drop);
+                drop(self.back_in_place(dir, name, before));
             }
             Back::Moved(places, before) => {
                 let [from, to] = *places;

@@ -1,9 +1,13 @@
 //! One budget: who saves most time with a byte has it.
 
+mod weighing;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use forebay_types::{Error, Result};
+
+pub use weighing::{Cause, Owned, Room, Weighing, aged, last_bytes, weigh};
 
 /// One step more of something that is kept in steps: a layer of a shard, a replica of a segment, a decoded column, blocks of a cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
