@@ -120,20 +120,12 @@ impl QueryStageExecutor for TracedStage {
         done
     }
 
-    fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
-        self.inner.collect_plan_metrics()
-    }
-
-    fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport> {
-        self.inner.collect_runtime_stats_reports()
-    }
-
-    fn collect_window_state_reports(&self) -> Result<Vec<WindowStateReport>> {
-        self.inner.collect_window_state_reports()
-    }
-
-    fn collect_column_stats(&self) -> Vec<TaskColumnStats> {
-        self.inner.collect_column_stats()
+    forebay_types::handed_on! {
+        [inner]
+        fn collect_plan_metrics(&self) -> Vec<MetricsSet>;
+        fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport>;
+        fn collect_window_state_reports(&self) -> Result<Vec<WindowStateReport>>;
+        fn collect_column_stats(&self) -> Vec<TaskColumnStats>;
     }
 }
 

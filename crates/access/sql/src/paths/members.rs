@@ -152,12 +152,10 @@ impl ObjectStore for Decompressed {
         Ok(GetResult { payload: GetResultPayload::Stream(text.boxed()), meta, range, attributes })
     }
 
-    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
-        self.stored.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
-        self.stored.list(prefix)
+    forebay_types::handed_on! {
+        [stored]
+        fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>>;
+        fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>>;
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {

@@ -82,12 +82,10 @@ impl FileSource for GuardedSource {
         Arc::new(Self { own, batch_rows: batch_size.max(1), ..*self })
     }
 
-    fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.own.fmt_extra(kind, f)
-    }
-
-    fn supports_repartitioning(&self) -> bool {
-        self.own.supports_repartitioning()
+    forebay_types::handed_on! {
+        [own]
+        fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+        fn supports_repartitioning(&self) -> bool;
     }
 
     fn repartitioned(
