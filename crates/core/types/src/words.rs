@@ -72,6 +72,18 @@ macro_rules! shown {
     };
 }
 
+/// Has a type be shown as one of its fields is: `shown_as!(Named: name);`.
+#[macro_export]
+macro_rules! shown_as {
+    ($of:ident: $field:tt) => {
+        impl ::std::fmt::Display for $of {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&self.$field, f)
+            }
+        }
+    };
+}
+
 /// Has a field, or what it gives, do these methods of a trait, each as it is said there.
 ///
 /// ```

@@ -1,6 +1,5 @@
 //! Tasks as they run: all are counted, and those of queries that are traced have a span each.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -129,14 +128,12 @@ impl QueryStageExecutor for TracedStage {
     }
 }
 
-impl fmt::Display for TracedStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.inner, f)
-    }
-}
+forebay_types::shown_as!(TracedStage: inner);
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use futures::FutureExt;
 
     use super::*;

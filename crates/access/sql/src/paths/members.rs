@@ -119,11 +119,7 @@ struct Decompressed {
     compression: FileCompressionType,
 }
 
-impl std::fmt::Display for Decompressed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(&self.stored, f)
-    }
-}
+forebay_types::shown_as!(Decompressed: stored);
 
 /// What a store said as it is; else what it gave is damaged.
 fn fault(file: &Path, error: io::Error) -> object_store::Error {

@@ -71,11 +71,7 @@ impl Hash for WhileWaited {
     }
 }
 
-impl fmt::Display for WhileWaited {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.own, f)
-    }
-}
+forebay_types::shown_as!(WhileWaited: own);
 
 impl PhysicalExpr for WhileWaited {
     forebay_types::handed_on! {

@@ -1,6 +1,5 @@
 //! Holds reads of buckets that no mount covers to the version that the query has seen first.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,11 +29,7 @@ impl Pinned {
     }
 }
 
-impl fmt::Display for Pinned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.inner, f)
-    }
-}
+forebay_types::shown_as!(Pinned: inner);
 
 #[async_trait]
 impl ObjectStore for Pinned {
