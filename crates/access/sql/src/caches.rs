@@ -163,22 +163,13 @@ impl<K: FileKey, V: FileValue> Cache<K, V> for QueryCache<K, V> {
         fn cache_limit(&self) -> usize;
         fn cache_ttl(&self) -> Option<Duration>;
         fn drop_table_entries(&self, table: &TableReference) -> Result<()>;
-    }
-
-    fn clear(&self) {
-        self.shared.clear();
+        fn clear(&self);
+        fn update_cache_limit(&self, limit: usize);
+        fn update_cache_ttl(&self, ttl: Option<Duration>);
     }
 
     fn name(&self) -> String {
         "versioned".to_string()
-    }
-
-    fn update_cache_limit(&self, limit: usize) {
-        self.shared.update_cache_limit(limit);
-    }
-
-    fn update_cache_ttl(&self, ttl: Option<Duration>) {
-        self.shared.update_cache_ttl(ttl);
     }
 
     fn list_entries(&self) -> datafusion::common::HashMap<K, CacheEntryInfo<V>> {

@@ -74,15 +74,12 @@ macro_rules! as_own_source {
             fn projection(&self) -> Option<&::datafusion::physical_expr::projection::ProjectionExprs>;
             fn metrics(&self) -> &::datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
             fn file_type(&self) -> &str;
-        }
-
-        fn apply_expressions(
-            &self,
-            f: &mut dyn FnMut(
-                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
-            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
-        ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
-            self.$own.apply_expressions(f)
+            fn apply_expressions(
+                &self,
+                f: &mut dyn FnMut(
+                    &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+                ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>
+            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>;
         }
     };
 }

@@ -25,10 +25,7 @@ impl Place for Traced {
         [place]
         fn bytes(&self) -> usize;
         fn memory(&mut self) -> Option<&mut [u8]>;
-    }
-
-    fn put(&mut self, piece: &[u8]) {
-        self.place.put(piece);
+        fn put(&mut self, piece: &[u8]);
     }
 
     fn filled(self: Box<Self>) -> Response {

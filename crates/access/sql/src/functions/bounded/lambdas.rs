@@ -109,14 +109,11 @@ impl HigherOrderUDFImpl for Calling {
         fn short_circuits(&self) -> bool;
         fn coerce_value_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
         fn documentation(&self) -> Option<&Documentation>;
-    }
-
-    fn lambda_parameters(
-        &self,
-        step: usize,
-        fields: &[ValueOrLambda<FieldRef, Option<FieldRef>>],
-    ) -> Result<LambdaParametersProgress> {
-        self.own.lambda_parameters(step, fields)
+        fn lambda_parameters(
+            &self,
+            step: usize,
+            fields: &[ValueOrLambda<FieldRef, Option<FieldRef>>]
+        ) -> Result<LambdaParametersProgress>;
     }
 
     /// They are cleared here, where it is known how large a constant list is in all rows.

@@ -86,16 +86,13 @@ impl FileSource for GuardedSource {
         [own]
         fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result;
         fn supports_repartitioning(&self) -> bool;
-    }
-
-    fn repartitioned(
-        &self,
-        partitions: usize,
-        file_bytes_min: usize,
-        ordering: Option<LexOrdering>,
-        scan: &FileScanConfig,
-    ) -> Result<Option<FileScanConfig>> {
-        self.own.repartitioned(partitions, file_bytes_min, ordering, scan)
+        fn repartitioned(
+            &self,
+            partitions: usize,
+            file_bytes_min: usize,
+            ordering: Option<LexOrdering>,
+            scan: &FileScanConfig
+        ) -> Result<Option<FileScanConfig>>;
     }
 
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
