@@ -88,12 +88,10 @@ impl ObjectStore for Recorder {
         self.store.get_ranges(location, ranges).await
     }
 
-    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.store.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.store.list(prefix)
+    forebay_types::handed_on! {
+        [store]
+        fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>>;
+        fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>>;
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

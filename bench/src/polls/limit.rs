@@ -42,66 +42,34 @@ pub(super) async fn limit(args: &PollsArgs) -> Result<(Vec<Answered>, Duration)>
 /// Answers questions for tasks, and nothing else.
 struct AtOnce;
 
-fn is_not_asked<T>() -> Result<T, Status> {
-    Err(Status::unimplemented("it answers questions for tasks alone"))
+macro_rules! at_once {
+    ($($not_asked:ident($with:ty) -> $gives:ty;)+) => {
+        #[tonic::async_trait]
+        impl SchedulerGrpc for AtOnce {
+            type ExecuteQueryPushStream = Empty<Result<GetJobStatusResult, Status>>;
+
+            async fn poll_work(&self, _: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
+                Ok(Response::new(PollWorkResult::default()))
+            }
+
+            $(async fn $not_asked(&self, _: Request<$with>) -> Result<Response<$gives>, Status> {
+                Err(Status::unimplemented("it answers questions for tasks alone"))
+            })+
+        }
+    };
 }
 
-#[tonic::async_trait]
-impl SchedulerGrpc for AtOnce {
-    type ExecuteQueryPushStream = Empty<Result<GetJobStatusResult, Status>>;
-
-    async fn poll_work(&self, _: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
-        Ok(Response::new(PollWorkResult::default()))
-    }
-
-    async fn register_executor(&self, _: Request<RegisterExecutorParams>) -> Result<Response<RegisterExecutorResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn heart_beat_from_executor(&self, _: Request<HeartBeatParams>) -> Result<Response<HeartBeatResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn update_task_status(&self, _: Request<UpdateTaskStatusParams>) -> Result<Response<UpdateTaskStatusResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn create_update_session(
-        &self,
-        _: Request<CreateUpdateSessionParams>,
-    ) -> Result<Response<CreateUpdateSessionResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn remove_session(&self, _: Request<RemoveSessionParams>) -> Result<Response<RemoveSessionResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn execute_query_push(&self, _: Request<ExecuteQueryParams>) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
-        is_not_asked()
-    }
-
-    async fn execute_query(&self, _: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn get_job_status(&self, _: Request<GetJobStatusParams>) -> Result<Response<GetJobStatusResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn get_job_metrics(&self, _: Request<GetJobMetricsParams>) -> Result<Response<GetJobMetricsResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn executor_stopped(&self, _: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn cancel_job(&self, _: Request<CancelJobParams>) -> Result<Response<CancelJobResult>, Status> {
-        is_not_asked()
-    }
-
-    async fn clean_job_data(&self, _: Request<CleanJobDataParams>) -> Result<Response<CleanJobDataResult>, Status> {
-        is_not_asked()
-    }
+at_once! {
+    register_executor(RegisterExecutorParams) -> RegisterExecutorResult;
+    heart_beat_from_executor(HeartBeatParams) -> HeartBeatResult;
+    update_task_status(UpdateTaskStatusParams) -> UpdateTaskStatusResult;
+    create_update_session(CreateUpdateSessionParams) -> CreateUpdateSessionResult;
+    remove_session(RemoveSessionParams) -> RemoveSessionResult;
+    execute_query_push(ExecuteQueryParams) -> Empty<Result<GetJobStatusResult, Status>>;
+    execute_query(ExecuteQueryParams) -> ExecuteQueryResult;
+    get_job_status(GetJobStatusParams) -> GetJobStatusResult;
+    get_job_metrics(GetJobMetricsParams) -> GetJobMetricsResult;
+    executor_stopped(ExecutorStoppedParams) -> ExecutorStoppedResult;
+    cancel_job(CancelJobParams) -> CancelJobResult;
+    clean_job_data(CleanJobDataParams) -> CleanJobDataResult;
 }

@@ -11,10 +11,6 @@ pub(crate) fn temporary_mount() -> Mount {
     Mount { id: MountId::TEMPORARY, name: MountName::temporary(), url: "tmp:".into(), options }
 }
 
-pub(crate) fn is_temporary(mount: &Mount) -> bool {
-    mount.name.is_temporary()
-}
-
 /// Whether a mount's store does not speak S3, so that S3's ways are made here.
 pub(crate) fn is_local(mount: &Mount) -> bool {
     !mount.url.starts_with("s3://") && !mount.url.starts_with("s3a://")

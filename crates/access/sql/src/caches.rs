@@ -157,36 +157,19 @@ impl<K: FileKey, V: FileValue> Cache<K, V> for QueryCache<K, V> {
         self.versioned(key).is_some_and(|key| self.shared.contains_key(&key))
     }
 
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-
-    fn clear(&self) {
-        self.shared.clear();
+    forebay_types::handed_on! {
+        [shared]
+        fn len(&self) -> usize;
+        fn cache_limit(&self) -> usize;
+        fn cache_ttl(&self) -> Option<Duration>;
+        fn drop_table_entries(&self, table: &TableReference) -> Result<()>;
+        fn clear(&self);
+        fn update_cache_limit(&self, limit: usize);
+        fn update_cache_ttl(&self, ttl: Option<Duration>);
     }
 
     fn name(&self) -> String {
         "versioned".to_string()
-    }
-
-    fn cache_limit(&self) -> usize {
-        self.shared.cache_limit()
-    }
-
-    fn update_cache_limit(&self, limit: usize) {
-        self.shared.update_cache_limit(limit);
-    }
-
-    fn cache_ttl(&self) -> Option<Duration> {
-        self.shared.cache_ttl()
-    }
-
-    fn update_cache_ttl(&self, ttl: Option<Duration>) {
-        self.shared.update_cache_ttl(ttl);
-    }
-
-    fn drop_table_entries(&self, table: &TableReference) -> Result<()> {
-        self.shared.drop_table_entries(table)
     }
 
     fn list_entries(&self) -> datafusion::common::HashMap<K, CacheEntryInfo<V>> {

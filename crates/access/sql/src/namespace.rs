@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::location::{Namespace, Place, SCHEME, scheme_of, store_name};
 use crate::reach::{LocalFiles, Reach};
-use crate::stores::{Pinned, Rooted, Routes, Seen};
+use crate::stores::{Rooted, Routes, Seen};
 
 /// Stores that are no mounts: made once, with the environment's credentials, and kept with their connections.
 #[derive(Debug, Default)]
@@ -159,11 +159,7 @@ impl Namespace for QueryNamespace {
             _ => store,
         };
         let name = store_name(&scheme_of(url.scheme()), url.host_str().unwrap_or_default());
-        let store: Arc<dyn ObjectStore> = Arc::new(Routes::of(&name, store));
-        Ok(match &self.pins {
-            Some(seen) if !is_file => Arc::new(Pinned::new(store, Arc::clone(seen))),
-            _ => store,
-        })
+        Ok(Arc::new(Routes::of(&name, store, self.pins.clone().filter(|_| !is_file))))
     }
 }
 

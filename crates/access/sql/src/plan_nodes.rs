@@ -21,9 +21,9 @@ macro_rules! no_expressions {
     };
 }
 
-/// What a plan node has that hands on the rows of its one input, in the field that is named, as they are.
+/// What a plan node has that is as its one input, in the field that is named, but for what comes of its rows.
 #[macro_export]
-macro_rules! as_its_input {
+macro_rules! over_its_input {
     ($input:tt) => {
         fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
             self.$input.properties()
@@ -34,6 +34,14 @@ macro_rules! as_its_input {
         }
 
         $crate::no_expressions!();
+    };
+}
+
+/// The same of one that hands on these rows as they are.
+#[macro_export]
+macro_rules! as_its_input {
+    ($input:tt) => {
+        $crate::over_its_input!($input);
 
         fn execute(
             &self,
@@ -60,29 +68,18 @@ macro_rules! as_its_input {
 /// What a source of files has that stands for the engine's own, in the field that is named: it says of itself what that one says.
 macro_rules! as_own_source {
     ($own:tt) => {
-        fn table_schema(&self) -> &::datafusion::datasource::table_schema::TableSchema {
-            self.$own.table_schema()
-        }
-
-        fn projection(&self) -> Option<&::datafusion::physical_expr::projection::ProjectionExprs> {
-            self.$own.projection()
-        }
-
-        fn metrics(&self) -> &::datafusion::physical_plan::metrics::ExecutionPlanMetricsSet {
-            self.$own.metrics()
-        }
-
-        fn file_type(&self) -> &str {
-            self.$own.file_type()
-        }
-
-        fn apply_expressions(
-            &self,
-            f: &mut dyn FnMut(
-                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
-            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
-        ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
-            self.$own.apply_expressions(f)
+        ::forebay_types::handed_on! {
+            [$own]
+            fn table_schema(&self) -> &::datafusion::datasource::table_schema::TableSchema;
+            fn projection(&self) -> Option<&::datafusion::physical_expr::projection::ProjectionExprs>;
+            fn metrics(&self) -> &::datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+            fn file_type(&self) -> &str;
+            fn apply_expressions(
+                &self,
+                f: &mut dyn FnMut(
+                    &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+                ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>
+            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>;
         }
     };
 }
@@ -90,24 +87,34 @@ macro_rules! as_own_source {
 /// The same of a format of files: what its files are called.
 macro_rules! names_of_own {
     ($own:tt) => {
-        fn get_ext(&self) -> String {
-            self.$own.get_ext()
-        }
-
-        fn get_ext_with_compression(
-            &self,
-            compression: &::datafusion::datasource::file_format::file_compression_type::FileCompressionType,
-        ) -> ::datafusion::error::Result<String> {
-            self.$own.get_ext_with_compression(compression)
-        }
-
-        fn compression_type(&self) -> Option<::datafusion::datasource::file_format::file_compression_type::FileCompressionType> {
-            self.$own.compression_type()
+        ::forebay_types::handed_on! {
+            [$own]
+            fn get_ext(&self) -> String;
+            fn get_ext_with_compression(
+                &self,
+                compression: &::datafusion::datasource::file_format::file_compression_type::FileCompressionType
+            ) -> ::datafusion::error::Result<String>;
+            fn compression_type(&self) -> Option<::datafusion::datasource::file_format::file_compression_type::FileCompressionType>;
         }
     };
 }
 
-pub(crate) use {as_own_source, names_of_own};
+/// Has plans show a node by the name of its type.
+macro_rules! shown_by_name {
+    ($node:ident) => {
+        impl ::datafusion::physical_plan::DisplayAs for $node {
+            fn fmt_as(
+                &self,
+                _: ::datafusion::physical_plan::DisplayFormatType,
+                f: &mut ::std::fmt::Formatter<'_>,
+            ) -> ::std::fmt::Result {
+                f.write_str(stringify!($node))
+            }
+        }
+    };
+}
+
+pub(crate) use {as_own_source, names_of_own, shown_by_name};
 
 /// The child of a plan node that has one.
 pub fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

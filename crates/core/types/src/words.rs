@@ -1,4 +1,5 @@
-//! Types that are written as a text: enums whose variants have a word each, and what serde has as its text.
+//! Types that are written as a text: enums whose variants have a word each, and what serde has as its text; and types that are as one of
+//! their fields is.
 
 /// Gives the variants of an enum their words: by `as_str` and `Display` they are shown, by `FromStr` read; what is none of them is the
 /// error that stands behind.
@@ -68,6 +69,71 @@ macro_rules! shown {
                 f.debug_struct(stringify!($of))$($(.field(stringify!($field), &self.$field))+)?.finish_non_exhaustive()
             }
         }
+    };
+}
+
+/// Has a type be shown as one of its fields is: `shown_as!(Named: name);`.
+#[macro_export]
+macro_rules! shown_as {
+    ($of:ident: $field:tt) => {
+        impl ::std::fmt::Display for $of {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&self.$field, f)
+            }
+        }
+    };
+}
+
+/// Has a field, or what it gives, do these methods of a trait, each as it is said there.
+///
+/// ```
+/// trait Counts {
+///     fn count(&self) -> u32;
+///     fn add(&mut self, more: u32);
+/// }
+///
+/// impl Counts for u32 {
+///     fn count(&self) -> u32 {
+///         *self
+///     }
+///
+///     fn add(&mut self, more: u32) {
+///         *self += more;
+///     }
+/// }
+///
+/// struct Named {
+///     count: u32,
+/// }
+///
+/// impl Counts for Named {
+///     forebay_types::handed_on! {
+///         [count]
+///         fn count(&self) -> u32;
+///         fn add(&mut self, more: u32);
+///     }
+/// }
+///
+/// let mut named = Named { count: 3 };
+/// named.add(4);
+/// assert_eq!(named.count(), 7);
+/// ```
+#[macro_export]
+macro_rules! handed_on {
+    ([$($to:tt)+]) => {};
+    ([$($to:tt)+] fn $name:ident(&self $(, $given:ident: $kind:ty)*) $(-> $gives:ty)?; $($rest:tt)*) => {
+        fn $name(&self $(, $given: $kind)*) $(-> $gives)? {
+            self.$($to)+.$name($($given),*)
+        }
+
+        $crate::handed_on!([$($to)+] $($rest)*);
+    };
+    ([$($to:tt)+] fn $name:ident(&mut self $(, $given:ident: $kind:ty)*) $(-> $gives:ty)?; $($rest:tt)*) => {
+        fn $name(&mut self $(, $given: $kind)*) $(-> $gives)? {
+            self.$($to)+.$name($($given),*)
+        }
+
+        $crate::handed_on!([$($to)+] $($rest)*);
     };
 }
 

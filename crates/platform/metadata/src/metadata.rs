@@ -19,13 +19,16 @@ enum Kept {
     Memory(Session),
 }
 
-/// The same call of whatever keeps the metadata.
+/// What is asked of whatever keeps the metadata.
 macro_rules! kept {
-    ($metadata:ident, $kept:ident => $call:expr) => {
-        match &$metadata.0 {
-            Kept::Database($kept) => $call.await,
-            Kept::Memory($kept) => $call,
-        }
+    ($($(#[$says:meta])+ fn $name:ident(&self $(, $given:ident: $kind:ty)*) $(-> $gives:ty)?;)+) => {
+        $($(#[$says])+
+        pub async fn $name(&self $(, $given: $kind)*) $(-> $gives)? {
+            match &self.0 {
+                Kept::Database(kept) => kept.$name($($given),*).await,
+                Kept::Memory(kept) => kept.$name($($given),*),
+            }
+        })+
     };
 }
 
@@ -63,19 +66,6 @@ impl Metadata {
         }
     }
 
-    /// Gives leadership up and closes all connections; further calls are `Closed`.
-    pub async fn close(&self) {
-        kept!(self, kept => kept.close());
-    }
-
-    /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
-    ///
-    /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
-    /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
-    pub async fn acquire_epoch(&self) -> Result<u64> {
-        kept!(self, kept => kept.acquire_epoch())
-    }
-
     /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
     /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
     pub async fn leadership_lost(&self) {
@@ -85,78 +75,43 @@ impl Metadata {
         }
     }
 
-    /// All mounts, by id.
-    pub async fn mounts(&self) -> Result<Vec<Mount>> {
-        kept!(self, kept => kept.mounts())
-    }
-
-    /// Adds a mount under an id that no mount ever had. `Conflict` when the name is taken.
-    pub async fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount> {
-        kept!(self, kept => kept.add_mount(name, url, options))
-    }
-
-    /// Changes a mount's options. `NotFound` when there is no such mount.
-    pub async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
-        kept!(self, kept => kept.set_mount_options(name, options))
-    }
-
-    /// Removes a mount and its pins, and returns what it was. `NotFound` when there is no such mount.
-    pub async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
-        kept!(self, kept => kept.remove_mount(name))
-    }
-
-    /// All pins: a mount and what keys start with, by mount and bytes of the prefix.
-    pub async fn pins(&self) -> Result<Vec<(MountId, Key)>> {
-        kept!(self, kept => kept.pins())
-    }
-
-    /// Adds a pin; one that is there already is fine. `NotFound` when there is no such mount.
-    pub async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
-        kept!(self, kept => kept.add_pin(mount, prefix))
-    }
-
-    /// Removes a pin. `NotFound` when there is none of exactly this prefix.
-    pub async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
-        kept!(self, kept => kept.remove_pin(mount, prefix))
-    }
-
-    /// All external tables, by bytes of their names.
-    pub async fn tables(&self) -> Result<Vec<StoredTable>> {
-        kept!(self, kept => kept.tables())
-    }
-
-    /// Keeps a table's definition. `Conflict` when the name is taken and `replace` is off.
-    pub async fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()> {
-        kept!(self, kept => kept.put_table(name, statement, replace))
-    }
-
-    /// Forgets a table. `NotFound` when there is none of this name.
-    pub async fn remove_table(&self, name: &str) -> Result<()> {
-        kept!(self, kept => kept.remove_table(name))
-    }
-
-    /// All tokens, by their ids. None of them can be made of what is kept.
-    pub async fn tokens(&self) -> Result<Vec<Verifier>> {
-        kept!(self, kept => kept.tokens())
-    }
-
-    /// Keeps a token. `Conflict` when there is one of its id.
-    pub async fn add_token(&self, token: &Verifier) -> Result<()> {
-        kept!(self, kept => kept.add_token(token))
-    }
-
-    /// Forgets tokens, those of them that there are.
-    pub async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
-        kept!(self, kept => kept.remove_tokens(ids))
-    }
-
-    /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.
-    pub async fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()> {
-        kept!(self, kept => kept.put_checkpoint(kind, window, bytes))
-    }
-
-    /// The last checkpoint of a kind and its window; none before the first.
-    pub async fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>> {
-        kept!(self, kept => kept.checkpoint(kind))
+    kept! {
+        /// Gives leadership up and closes all connections; further calls are `Closed`.
+        fn close(&self);
+        /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
+        ///
+        /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
+        /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
+        fn acquire_epoch(&self) -> Result<u64>;
+        /// All mounts, by id.
+        fn mounts(&self) -> Result<Vec<Mount>>;
+        /// Adds a mount under an id that no mount ever had. `Conflict` when the name is taken.
+        fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount>;
+        /// Changes a mount's options. `NotFound` when there is no such mount.
+        fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount>;
+        /// Removes a mount and its pins, and returns what it was. `NotFound` when there is no such mount.
+        fn remove_mount(&self, name: &MountName) -> Result<Mount>;
+        /// All pins: a mount and what keys start with, by mount and bytes of the prefix.
+        fn pins(&self) -> Result<Vec<(MountId, Key)>>;
+        /// Adds a pin; one that is there already is fine. `NotFound` when there is no such mount.
+        fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()>;
+        /// Removes a pin. `NotFound` when there is none of exactly this prefix.
+        fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()>;
+        /// All external tables, by bytes of their names.
+        fn tables(&self) -> Result<Vec<StoredTable>>;
+        /// Keeps a table's definition. `Conflict` when the name is taken and `replace` is off.
+        fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()>;
+        /// Forgets a table. `NotFound` when there is none of this name.
+        fn remove_table(&self, name: &str) -> Result<()>;
+        /// All tokens, by their ids. None of them can be made of what is kept.
+        fn tokens(&self) -> Result<Vec<Verifier>>;
+        /// Keeps a token. `Conflict` when there is one of its id.
+        fn add_token(&self, token: &Verifier) -> Result<()>;
+        /// Forgets tokens, those of them that there are.
+        fn remove_tokens(&self, ids: &[String]) -> Result<()>;
+        /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.
+        fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()>;
+        /// The last checkpoint of a kind and its window; none before the first.
+        fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>>;
     }
 }

@@ -1,19 +1,33 @@
 //! What is done to a dataset of shards while it is asked and changed: other shards, merges, refreshes.
 
-mod merge;
 mod refresh;
-mod reshard;
 
 use std::io::{self, Error};
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
+use forebay_client::Client;
 use forebay_oracle::Violation;
+use forebay_shards::Shards;
+use forebay_types::ForebayPath;
 use parking_lot::Mutex;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
-use crate::cluster::{Cluster, Ran};
+use crate::cluster::{Cluster, Commands, Ran};
 use crate::load;
 use refresh::Refreshing;
+
+const PAUSE: Duration = Duration::from_millis(300);
+/// How long a merge asks again by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How many shards it is to have, one after the other.
+const COUNTS: [&str; 4] = ["3", "1", "4", "2"];
+/// A process that takes longer is killed, in milliseconds.
+const GOES_ON_MS: Range<u64> = 200..6_000;
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +79,8 @@ impl Working {
         let seen = Arc::<Mutex<Seen>>::default();
         let (told, dataset, mut refreshing) = (Arc::clone(&seen), load::dataset(), None);
         let task = match work {
-            Work::Reshards => tokio::spawn(reshard::run(cluster.commands(), dataset, seed, told)),
-            Work::Merges => tokio::spawn(merge::run(cluster.client(true).await?, dataset.parse().map_err(Error::other)?, told)),
+            Work::Reshards => tokio::spawn(reshards(cluster.commands(), dataset, seed, told)),
+            Work::Merges => tokio::spawn(merges(cluster.client(true).await?, dataset.parse().map_err(Error::other)?, told)),
             Work::Refreshes => {
                 let made = Refreshing::make(cluster).await?;
                 tokio::spawn(refreshing.insert(made).clone().run(told, seed))
@@ -98,4 +112,29 @@ impl Working {
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// A dataset is given other shards by processes, one after the other, of which many are killed in the midst of it: `seed` says when.
+async fn reshards(commands: Commands, dataset: String, seed: u64, seen: Arc<Mutex<Seen>>) {
+    let mut chance = StdRng::seed_from_u64(seed);
+    for count in COUNTS.into_iter().cycle() {
+        let within = Duration::from_millis(chance.random_range(GOES_ON_MS));
+        let ran = commands.run(&["shard", "reshard", &dataset, "--shards", count], &[], within).await;
+        seen.lock().ran(ran);
+        sleep(PAUSE).await;
+    }
+}
+
+/// Merges of a dataset's shards, one after the other, whether there is much to merge or not.
+async fn merges(client: Client, dataset: ForebayPath, seen: Arc<Mutex<Seen>>) {
+    for number in 0_usize.. {
+        let merged = merge(&client, &dataset, number).await;
+        seen.lock().add(merged.map_err(|error| error.to_string()));
+        sleep(PAUSE).await;
+    }
+}
+
+async fn merge(client: &Client, path: &ForebayPath, number: usize) -> forebay_types::Result<()> {
+    let shards = Shards::open(client, path).await?.with_patience(PATIENCE);
+    shards.merge_shard(number % shards.dataset().shards.len()).await
 }

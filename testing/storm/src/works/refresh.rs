@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Error};
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::Seen;
+use super::{GOES_ON_MS, PAUSE, Seen};
 use crate::cluster::{Cluster, Commands, FRESH, Ran};
 
 /// Objects, how far the keys of one are from those of the next, and records of a version at most.
@@ -29,11 +28,8 @@ const RECORDS: u64 = 2_000;
 /// Workers would look by themselves once a year: what is tried is what is seen.
 const BY_ORDER: &str = "8760h";
 const MADE_WITHIN: Duration = Duration::from_secs(60);
-/// A process that takes longer is killed, in milliseconds.
-const GOES_ON_MS: Range<u64> = 200..6_000;
 /// What a process asked for that was killed is done or not after this.
 const DONE_AFTER: Duration = Duration::from_secs(3);
-const PAUSE: Duration = Duration::from_millis(300);
 const CHANGED_WITHIN: Duration = Duration::from_secs(5);
 /// The last refresh, once all is well.
 const REFRESHED_WITHIN: Duration = Duration::from_secs(60);

@@ -44,16 +44,11 @@ type Http = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 struct Known(Arc<Coordinator>);
 
 impl Cluster for Known {
-    fn status(&self) -> ClusterStatus {
-        self.0.status()
-    }
-
-    fn placement(&self, limit: usize) -> PlacementStatus {
-        self.0.placement(limit)
-    }
-
-    fn filled(&self, limit: usize) -> Filled {
-        self.0.filled(limit)
+    forebay_types::handed_on! {
+        [0]
+        fn status(&self) -> ClusterStatus;
+        fn placement(&self, limit: usize) -> PlacementStatus;
+        fn filled(&self, limit: usize) -> Filled;
     }
 
     fn tokens(&self) -> Vec<Token> {

@@ -1,6 +1,5 @@
 //! Tasks as they run: all are counted, and those of queries that are traced have a span each.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -120,31 +119,21 @@ impl QueryStageExecutor for TracedStage {
         done
     }
 
-    fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
-        self.inner.collect_plan_metrics()
-    }
-
-    fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport> {
-        self.inner.collect_runtime_stats_reports()
-    }
-
-    fn collect_window_state_reports(&self) -> Result<Vec<WindowStateReport>> {
-        self.inner.collect_window_state_reports()
-    }
-
-    fn collect_column_stats(&self) -> Vec<TaskColumnStats> {
-        self.inner.collect_column_stats()
+    forebay_types::handed_on! {
+        [inner]
+        fn collect_plan_metrics(&self) -> Vec<MetricsSet>;
+        fn collect_runtime_stats_reports(&self) -> Vec<RuntimeStatsReport>;
+        fn collect_window_state_reports(&self) -> Result<Vec<WindowStateReport>>;
+        fn collect_column_stats(&self) -> Vec<TaskColumnStats>;
     }
 }
 
-impl fmt::Display for TracedStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.inner, f)
-    }
-}
+forebay_types::shown_as!(TracedStage: inner);
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use futures::FutureExt;
 
     use super::*;

@@ -89,12 +89,10 @@ impl ExecutionPlan for Reader {
         "ShuffleReader"
     }
 
-    fn schema(&self) -> SchemaRef {
-        self.own.schema()
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.own.properties()
+    forebay_types::handed_on! {
+        [own]
+        fn schema(&self) -> SchemaRef;
+        fn properties(&self) -> &Arc<PlanProperties>;
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {

@@ -9,7 +9,6 @@ use super::page::page;
 use crate::answer::{Answer, document};
 use crate::context::Context;
 use crate::dialect::{PAGE_MAX, Page, PageRequest, S3Error, S3Result, Xml, etag, iso_date, show_key};
-use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::temporary;
 
@@ -43,7 +42,7 @@ impl<'a> Asked<'a> {
     async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
         let delimiter = self.delimiter.unwrap_or("");
         let request = PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit };
-        if is_temporary(mount) { temporary::page(context, request).await } else { page(&context.client, request).await }
+        if mount.name.is_temporary() { temporary::page(context, request).await } else { page(&context.client, request).await }
     }
 
     fn begin(&self, mount: &Mount, prefix_encoded: bool) -> Xml {

@@ -16,7 +16,6 @@ use crate::answer::{Answer, document, plain};
 use crate::body::{Upload, body_of};
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result, Visit, Xml, read_xml, rewrite_xml};
-use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::rights::{MayMake, MayWrite};
 use crate::settings::NewBuckets;
@@ -64,7 +63,7 @@ pub(crate) async fn create(context: &Arc<Context>, request: Request, bucket: &st
 /// Removes an empty bucket that was made here, and its mount.
 pub(crate) async fn remove(context: &Arc<Context>, request: &Request, may: &MayWrite) -> S3Result<Answer> {
     let mount = may.mount();
-    if is_temporary(mount) {
+    if mount.name.is_temporary() {
         return Err(S3Error::access_denied().saying("The bucket of temporary data is always there."));
     }
     let here = context.settings.new_buckets.as_ref();

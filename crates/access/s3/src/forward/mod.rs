@@ -14,7 +14,6 @@ use crate::answer::Answer;
 use crate::body::{Pieces, Upload};
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result};
-use crate::mounts::is_temporary;
 use crate::request::{Reading, Request, SubResource, passed};
 use crate::rights::{MayRead, MayWrite, Writable};
 use crate::store::{self, Changing, Sending};
@@ -83,7 +82,7 @@ pub(crate) async fn forward(
     body: Incoming,
 ) -> S3Result<Answer> {
     let mount = passing.mount().clone();
-    if is_temporary(&mount) {
+    if mount.name.is_temporary() {
         return Err(S3Error::not_implemented("this is for objects of shared storage, not for temporary data"));
     }
     let place = store::place(&context.client.storage(&mount).await?)?;

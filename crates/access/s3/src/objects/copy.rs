@@ -20,7 +20,7 @@ use crate::answer::{Answer, document, now_ms, rest};
 use crate::body::{Fault, Pieces};
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result, Times, Xml, check_source, etag, iso_date, key_of, parse_range, rewrite_xml};
-use crate::mounts::{is_local, is_temporary};
+use crate::mounts::is_local;
 use crate::request::{Request, passed};
 use crate::rights::{MayRead, Object, Writable};
 use crate::store::{self, Changing, Sending, collect};
@@ -276,7 +276,7 @@ struct Source {
 
 impl Source {
     async fn open(context: &Context, request: &Request, object: &Object) -> S3Result<Self> {
-        let source = if is_temporary(object.mount()) {
+        let source = if object.mount().name.is_temporary() {
             let opened = temporary::open(context, object).await?;
             Self { info: opened.info.clone(), attributes: Attributes::default(), temporary: Some(opened) }
         } else {

@@ -13,7 +13,6 @@ use crate::answer::{Answer, document, plain};
 use crate::body::{Pieces, Upload, checksum_of};
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result, Xml, etag, header_value, http_date, version_shown};
-use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::rights::{Object, Writable};
 use crate::temporary;
@@ -55,7 +54,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 /// Whether a key is what clients mark a folder with, on a mount that has nothing to write for it.
 pub(super) fn is_folder(object: &Object) -> bool {
     let key = object.key.as_str();
-    key.ends_with('/') && !key.starts_with('/') && !key.contains("//") && !is_temporary(object.mount())
+    key.ends_with('/') && !key.starts_with('/') && !key.contains("//") && !object.mount().name.is_temporary()
 }
 
 /// Takes the empty object that clients write for a folder before they write into it: folders are there by themselves, as soon as
@@ -106,7 +105,7 @@ pub(crate) async fn attributes(context: &Context, request: &Request, object: &Ob
 
 /// An object that is there. What clients mark a folder with never is.
 async fn find(context: &Context, object: &Object) -> S3Result<ObjectInfo> {
-    match is_temporary(object.mount()) {
+    match object.mount().name.is_temporary() {
         _ if is_folder(object) => Err(S3Error::no_such_key()),
         true => Ok(temporary::open(context, object).await?.info),
         false => Ok(context.client.stat(&object.path(), false).await?.0),
@@ -128,7 +127,7 @@ pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, obje
 /// Deletes what there is under a key; with an ETag only what has it, which only temporary data can be asked for.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<&str>) -> S3Result<()> {
-    match (is_temporary(object.mount()), etag.filter(|tag| *tag != "*")) {
+    match (object.mount().name.is_temporary(), etag.filter(|tag| *tag != "*")) {
         (true, tag) => temporary::delete(context, object, tag.map(version_shown)).await,
         // None is ever written, and some clouds' clients can't name it.
         (false, None) if is_folder(object) => Ok(()),
@@ -151,7 +150,7 @@ pub(super) async fn write(
     bytes: u64,
     condition: PutCondition,
 ) -> S3Result<ObjectInfo> {
-    if is_temporary(object.mount()) {
+    if object.mount().name.is_temporary() {
         return temporary::write(context, object, pieces, bytes, condition).await;
     }
     let mut writer = context.client.writer(&object.path()).await?;
@@ -180,7 +179,7 @@ pub(super) async fn explain(context: &Context, request: &Request, object: &Objec
     if has(IF_NONE_MATCH) {
         return error.with("Condition", "If-None-Match");
     }
-    if !is_temporary(object.mount())
+    if !object.mount().name.is_temporary()
         && let Err(missing) = context.client.stat(&object.path(), false).await
         && missing.kind() == ErrorKind::NotFound
     {

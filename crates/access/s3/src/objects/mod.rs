@@ -18,7 +18,7 @@ use crate::answer::{Answer, AnswerBody, FIRST_BYTES, Head, rest};
 use crate::auth::Caller;
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result, Times, check_conditions, may_be_known, parse_range, range_counts, resolve_range};
-use crate::mounts::{is_local, is_temporary};
+use crate::mounts::is_local;
 use crate::request::Request;
 use crate::rights::Object;
 use crate::temporary;
@@ -39,7 +39,7 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::invalid_request("Request specific response headers cannot be used for anonymous GET requests."));
     }
     let checksums = request.header("x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
-    if is_temporary(object.mount()) {
+    if object.mount().name.is_temporary() {
         return temporary::get(context, request, object).await;
     }
     if is_local(object.mount()) && local::is_folder(object) {

@@ -46,12 +46,10 @@ impl TableProvider for Told {
         Arc::clone(&self.schema)
     }
 
-    fn table_type(&self) -> TableType {
-        self.table.table_type()
-    }
-
-    fn get_table_definition(&self) -> Option<&str> {
-        self.table.get_table_definition()
+    forebay_types::handed_on! {
+        [table]
+        fn table_type(&self) -> TableType;
+        fn get_table_definition(&self) -> Option<&str>;
     }
 
     async fn scan(

@@ -132,28 +132,26 @@ struct OfWindows {
 }
 
 impl AggregateUDFImpl for OfWindows {
-    fn name(&self) -> &str {
-        self.own.inner().name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.own.inner().aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.own.inner().signature()
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.own.inner().return_type(kinds)
-    }
-
-    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.own.inner().return_field(fields)
-    }
-
-    fn is_nullable(&self) -> bool {
-        self.own.inner().is_nullable()
+    forebay_types::handed_on! {
+        [own.inner()]
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
+        fn return_type(&self, kinds: &[DataType]) -> Result<DataType>;
+        fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef>;
+        fn is_nullable(&self) -> bool;
+        fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>>;
+        fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool;
+        fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>>;
+        fn order_sensitivity(&self) -> AggregateOrderSensitivity;
+        fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
+        fn is_descending(&self) -> Option<bool>;
+        fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue>;
+        fn default_value(&self, kind: &DataType) -> Result<ScalarValue>;
+        fn supports_null_handling_clause(&self) -> bool;
+        fn supports_within_group_clause(&self) -> bool;
+        fn documentation(&self) -> Option<&Documentation>;
+        fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity;
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -166,25 +164,9 @@ impl AggregateUDFImpl for OfWindows {
         self.own.inner().create_sliding_accumulator(args).map(|own| values_of(own, is_narrow))
     }
 
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.own.inner().state_fields(args)
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.own.inner().groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        self.own.inner().create_groups_accumulator(args)
-    }
-
     fn with_beneficial_ordering(self: Arc<Self>, is_beneficial: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
         let own = Arc::clone(self.own.inner()).with_beneficial_ordering(is_beneficial)?;
         Ok(own.map(|own| Arc::new(Self { own: Arc::new(AggregateUDF::new_from_shared_impl(own)) }) as Arc<dyn AggregateUDFImpl>))
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.own.inner().order_sensitivity()
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -192,38 +174,6 @@ impl AggregateUDFImpl for OfWindows {
             ReversedUDAF::Reversed(own) => ReversedUDAF::Reversed(of_windows(own)),
             other => other,
         }
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.own.inner().coerce_types(kinds)
-    }
-
-    fn is_descending(&self) -> Option<bool> {
-        self.own.inner().is_descending()
-    }
-
-    fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
-        self.own.inner().value_from_stats(args)
-    }
-
-    fn default_value(&self, kind: &DataType) -> Result<ScalarValue> {
-        self.own.inner().default_value(kind)
-    }
-
-    fn supports_null_handling_clause(&self) -> bool {
-        self.own.inner().supports_null_handling_clause()
-    }
-
-    fn supports_within_group_clause(&self) -> bool {
-        self.own.inner().supports_within_group_clause()
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.inner().documentation()
-    }
-
-    fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
-        self.own.inner().set_monotonicity(kind)
     }
 }
 
@@ -260,20 +210,12 @@ impl Accumulator for Values {
         size_of_val(self) + self.own.size()
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.own.state()
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.own.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.own.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.own.supports_retract_batch()
+    forebay_types::handed_on! {
+        [own]
+        fn state(&mut self) -> Result<Vec<ScalarValue>>;
+        fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()>;
+        fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()>;
+        fn supports_retract_batch(&self) -> bool;
     }
 }
 
@@ -284,32 +226,20 @@ struct Counted {
 }
 
 impl WindowUDFImpl for Counted {
-    fn name(&self) -> &str {
-        self.own.inner().name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.own.inner().aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.own.inner().signature()
-    }
-
-    fn expressions(&self, args: ExpressionArgs) -> Vec<Arc<dyn PhysicalExpr>> {
-        self.own.inner().expressions(args)
+    forebay_types::handed_on! {
+        [own.inner()]
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
+        fn expressions(&self, args: ExpressionArgs) -> Vec<Arc<dyn PhysicalExpr>>;
+        fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef>;
+        fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
+        fn limit_effect(&self, args: &[Arc<dyn PhysicalExpr>]) -> LimitEffect;
     }
 
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
         Ok(Box::new(Given { own: self.own.inner().partition_evaluator(args)? }))
-    }
-
-    fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
-        self.own.inner().field(args)
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.own.inner().coerce_types(kinds)
     }
 
     fn reverse_expr(&self) -> ReversedUDWF {
@@ -317,14 +247,6 @@ impl WindowUDFImpl for Counted {
             ReversedUDWF::Reversed(own) => ReversedUDWF::Reversed(counted(own)),
             other => other,
         }
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.inner().documentation()
-    }
-
-    fn limit_effect(&self, args: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
-        self.own.inner().limit_effect(args)
     }
 }
 
@@ -335,16 +257,15 @@ struct Given {
 }
 
 impl PartitionEvaluator for Given {
-    fn memoize(&mut self, state: &mut WindowAggState) -> Result<()> {
-        self.own.memoize(state)
-    }
-
-    fn get_range(&self, row: usize, rows: usize) -> Result<Range<usize>> {
-        self.own.get_range(row, rows)
-    }
-
-    fn is_causal(&self) -> bool {
-        self.own.is_causal()
+    forebay_types::handed_on! {
+        [own]
+        fn memoize(&mut self, state: &mut WindowAggState) -> Result<()>;
+        fn get_range(&self, row: usize, rows: usize) -> Result<Range<usize>>;
+        fn is_causal(&self) -> bool;
+        fn evaluate_all_with_rank(&self, rows: usize, ranks: &[Range<usize>]) -> Result<ArrayRef>;
+        fn supports_bounded_execution(&self) -> bool;
+        fn uses_window_frame(&self) -> bool;
+        fn include_rank(&self) -> bool;
     }
 
     fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
@@ -359,21 +280,5 @@ impl PartitionEvaluator for Given {
         let value = self.own.evaluate(values, range)?;
         count(|| bytes_of_value(&value).saturating_mul(COPIES))?;
         Ok(value)
-    }
-
-    fn evaluate_all_with_rank(&self, rows: usize, ranks: &[Range<usize>]) -> Result<ArrayRef> {
-        self.own.evaluate_all_with_rank(rows, ranks)
-    }
-
-    fn supports_bounded_execution(&self) -> bool {
-        self.own.supports_bounded_execution()
-    }
-
-    fn uses_window_frame(&self) -> bool {
-        self.own.uses_window_frame()
-    }
-
-    fn include_rank(&self) -> bool {
-        self.own.include_rank()
     }
 }

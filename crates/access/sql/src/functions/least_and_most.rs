@@ -29,20 +29,20 @@ struct OfGroups {
 }
 
 impl AggregateUDFImpl for OfGroups {
-    fn name(&self) -> &str {
-        self.own.inner().name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.own.inner().signature()
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.own.inner().return_type(kinds)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.own.inner().accumulator(args)
+    forebay_types::handed_on! {
+        [own.inner()]
+        fn name(&self) -> &str;
+        fn signature(&self) -> &Signature;
+        fn return_type(&self, kinds: &[DataType]) -> Result<DataType>;
+        fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
+        fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
+        fn is_descending(&self) -> Option<bool>;
+        fn order_sensitivity(&self) -> AggregateOrderSensitivity;
+        fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
+        fn reverse_expr(&self) -> ReversedUDAF;
+        fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue>;
+        fn documentation(&self) -> Option<&Documentation>;
+        fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity;
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -60,38 +60,6 @@ impl AggregateUDFImpl for OfGroups {
         let return_field = Arc::new(Field::new(args.name, whole, true));
         let own = self.own.inner().create_groups_accumulator(AccumulatorArgs { return_field, ..args })?;
         Ok(Box::new(AsWhole { own }))
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.own.inner().create_sliding_accumulator(args)
-    }
-
-    fn is_descending(&self) -> Option<bool> {
-        self.own.inner().is_descending()
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.own.inner().order_sensitivity()
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.own.inner().coerce_types(kinds)
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        self.own.inner().reverse_expr()
-    }
-
-    fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
-        self.own.inner().value_from_stats(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.inner().documentation()
-    }
-
-    fn set_monotonicity(&self, kind: &DataType) -> SetMonotonicity {
-        self.own.inner().set_monotonicity(kind)
     }
 }
 

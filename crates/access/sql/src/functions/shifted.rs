@@ -30,16 +30,13 @@ struct OfPartitions {
 }
 
 impl WindowUDFImpl for OfPartitions {
-    fn name(&self) -> &str {
-        self.own.inner().name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.own.inner().signature()
-    }
-
-    fn expressions(&self, args: ExpressionArgs) -> Vec<Arc<dyn PhysicalExpr>> {
-        self.own.inner().expressions(args)
+    forebay_types::handed_on! {
+        [own.inner()]
+        fn name(&self) -> &str;
+        fn signature(&self) -> &Signature;
+        fn expressions(&self, args: ExpressionArgs) -> Vec<Arc<dyn PhysicalExpr>>;
+        fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef>;
+        fn documentation(&self) -> Option<&Documentation>;
     }
 
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
@@ -51,17 +48,9 @@ impl WindowUDFImpl for OfPartitions {
         }
     }
 
-    fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
-        self.own.inner().field(args)
-    }
-
     /// The engine's are their own reverse, told by an argument.
     fn reverse_expr(&self) -> ReversedUDWF {
         ReversedUDWF::Reversed(of_partitions(Arc::clone(&self.own)))
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.inner().documentation()
     }
 
     /// The engine's say how many rows ahead they look, whatever they look past and in whichever direction.
@@ -77,15 +66,10 @@ struct Whole {
 }
 
 impl PartitionEvaluator for Whole {
-    fn get_range(&self, row: usize, rows: usize) -> Result<Range<usize>> {
-        self.own.get_range(row, rows)
-    }
-
-    fn is_causal(&self) -> bool {
-        self.own.is_causal()
-    }
-
-    fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        self.own.evaluate_all(values, rows)
+    forebay_types::handed_on! {
+        [own]
+        fn get_range(&self, row: usize, rows: usize) -> Result<Range<usize>>;
+        fn is_causal(&self) -> bool;
+        fn evaluate_all(&mut self, values: &[ArrayRef], rows: usize) -> Result<ArrayRef>;
     }
 }

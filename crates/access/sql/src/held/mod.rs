@@ -8,7 +8,6 @@
 //! Start with [`counted`].
 
 use std::collections::HashMap;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -21,12 +20,12 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, replace_children_if_necessary};
+use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use futures::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
 
 use crate::functions::{Counts, bytes_of, counting};
-use crate::plan_nodes::only_child;
+use crate::plan_nodes::{only_child, shown_by_name};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -133,26 +132,14 @@ struct Counting {
     begun: Begun,
 }
 
-impl DisplayAs for Counting {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Counting")
-    }
-}
+shown_by_name!(Counting);
 
 impl ExecutionPlan for Counting {
     fn name(&self) -> &str {
         "Counting"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    crate::no_expressions!();
+    crate::over_its_input!(input);
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
@@ -207,26 +194,14 @@ struct Holding {
     begun: Begun,
 }
 
-impl DisplayAs for Holding {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Holding")
-    }
-}
+shown_by_name!(Holding);
 
 impl ExecutionPlan for Holding {
     fn name(&self) -> &str {
         "Holding"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.window.properties()
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.window]
-    }
-
-    crate::no_expressions!();
+    crate::over_its_input!(window);
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]

@@ -81,16 +81,11 @@ impl FileSource for HotSource {
         Arc::new(Self { own: self.own.with_batch_size(batch_size), ..self.clone() })
     }
 
-    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        self.own.filter()
-    }
-
-    fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter) -> fmt::Result {
-        self.own.fmt_extra(t, f)
-    }
-
-    fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
-        self.own.reorder_files(files)
+    forebay_types::handed_on! {
+        [own]
+        fn filter(&self) -> Option<Arc<dyn PhysicalExpr>>;
+        fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter) -> fmt::Result;
+        fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile>;
     }
 
     crate::plan_nodes::as_own_source!(own);

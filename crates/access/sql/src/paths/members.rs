@@ -119,11 +119,7 @@ struct Decompressed {
     compression: FileCompressionType,
 }
 
-impl std::fmt::Display for Decompressed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(&self.stored, f)
-    }
-}
+forebay_types::shown_as!(Decompressed: stored);
 
 /// What a store said as it is; else what it gave is damaged.
 fn fault(file: &Path, error: io::Error) -> object_store::Error {
@@ -152,12 +148,10 @@ impl ObjectStore for Decompressed {
         Ok(GetResult { payload: GetResultPayload::Stream(text.boxed()), meta, range, attributes })
     }
 
-    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
-        self.stored.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
-        self.stored.list(prefix)
+    forebay_types::handed_on! {
+        [stored]
+        fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>>;
+        fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>>;
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {

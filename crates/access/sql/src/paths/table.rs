@@ -118,24 +118,20 @@ impl TableProvider for PathTable {
         Arc::clone(&self.schema)
     }
 
-    fn constraints(&self) -> Option<&Constraints> {
-        self.table.constraints()
+    forebay_types::handed_on! {
+        [table]
+        fn constraints(&self) -> Option<&Constraints>;
+        fn get_table_definition(&self) -> Option<&str>;
+        fn get_column_default(&self, column: &str) -> Option<&Expr>;
+        fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>>;
     }
 
     fn table_type(&self) -> TableType {
         TableType::Base
     }
 
-    fn get_table_definition(&self) -> Option<&str> {
-        self.table.get_table_definition()
-    }
-
     fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
         None
-    }
-
-    fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        self.table.get_column_default(column)
     }
 
     async fn scan(
@@ -166,10 +162,6 @@ impl TableProvider for PathTable {
                 Ok(ScanResult::new(Arc::new(EmptyExec::new(schema))))
             }
         }
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        self.table.supports_filters_pushdown(filters)
     }
 
     async fn insert_into(

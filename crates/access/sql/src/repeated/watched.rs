@@ -1,21 +1,20 @@
 //! Looks at rows before they are repeated, and hands them on as they are, or in parts.
 
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::unnest::ListUnnest;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::bound::{Bound, Parts};
 use super::lists;
 use crate::functions::{CallMemory, is_of_one_width};
-use crate::plan_nodes::only_child;
+use crate::plan_nodes::{only_child, shown_by_name};
 
 /// What a node does with the rows of an input.
 #[derive(Clone, Debug)]
@@ -42,26 +41,14 @@ pub(super) struct Watched {
     pub(super) memory: CallMemory,
 }
 
-impl DisplayAs for Watched {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watched")
-    }
-}
+shown_by_name!(Watched);
 
 impl ExecutionPlan for Watched {
     fn name(&self) -> &str {
         "Watched"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    crate::no_expressions!();
+    crate::over_its_input!(input);
 
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]

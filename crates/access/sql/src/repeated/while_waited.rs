@@ -71,15 +71,13 @@ impl Hash for WhileWaited {
     }
 }
 
-impl fmt::Display for WhileWaited {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.own, f)
-    }
-}
+forebay_types::shown_as!(WhileWaited: own);
 
 impl PhysicalExpr for WhileWaited {
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.own.return_field(schema)
+    forebay_types::handed_on! {
+        [own]
+        fn return_field(&self, schema: &Schema) -> Result<FieldRef>;
+        fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
@@ -96,9 +94,5 @@ impl PhysicalExpr for WhileWaited {
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
         let own = children.into_iter().next().unwrap_or_else(|| Arc::clone(&self.own));
         Ok(Arc::new(Self { own, waited: self.waited.clone() }))
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.own.fmt_sql(f)
     }
 }

@@ -14,14 +14,14 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 
-use crate::plan_nodes::only_child;
+use crate::plan_nodes::{only_child, shown_by_name};
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -64,12 +64,10 @@ impl PhysicalOptimizerRule for Careful {
         Ok(done)
     }
 
-    fn name(&self) -> &str {
-        self.rule.name()
-    }
-
-    fn schema_check(&self) -> bool {
-        self.rule.schema_check()
+    forebay_types::handed_on! {
+        [rule]
+        fn name(&self) -> &str;
+        fn schema_check(&self) -> bool;
     }
 }
 
@@ -89,12 +87,10 @@ impl PhysicalOptimizerRule for InOrder {
         self.rule.optimize(plan, &config)
     }
 
-    fn name(&self) -> &str {
-        self.rule.name()
-    }
-
-    fn schema_check(&self) -> bool {
-        self.rule.schema_check()
+    forebay_types::handed_on! {
+        [rule]
+        fn name(&self) -> &str;
+        fn schema_check(&self) -> bool;
     }
 }
 
@@ -152,11 +148,7 @@ fn keys_mislead(join: &HashJoinExec) -> bool {
 #[derive(Debug)]
 struct Guard(Plan);
 
-impl DisplayAs for Guard {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Guard")
-    }
-}
+shown_by_name!(Guard);
 
 impl ExecutionPlan for Guard {
     fn name(&self) -> &str {

@@ -31,12 +31,10 @@ struct Careful {
 }
 
 impl OptimizerRule for Careful {
-    fn name(&self) -> &str {
-        self.rule.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
+    forebay_types::handed_on! {
+        [rule]
+        fn name(&self) -> &str;
+        fn apply_order(&self) -> Option<ApplyOrder>;
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {

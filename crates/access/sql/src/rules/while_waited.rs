@@ -56,12 +56,10 @@ impl AnalyzerRule for WhileWaited<Analyzing> {
 }
 
 impl OptimizerRule for WhileWaited<Logical> {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
+    forebay_types::handed_on! {
+        [0]
+        fn name(&self) -> &str;
+        fn apply_order(&self) -> Option<ApplyOrder>;
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
@@ -85,12 +83,10 @@ impl PhysicalOptimizerRule for WhileWaited<Physical> {
         self.0.optimize_with_context(plan, context)
     }
 
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn schema_check(&self) -> bool {
-        self.0.schema_check()
+    forebay_types::handed_on! {
+        [0]
+        fn name(&self) -> &str;
+        fn schema_check(&self) -> bool;
     }
 }
 

@@ -2,13 +2,11 @@
 
 mod footers;
 mod observed;
-mod pinned;
 mod registry;
 mod rooted;
 mod routes;
 
 pub(crate) use observed::{Observed, Seen};
-pub(crate) use pinned::Pinned;
 pub(crate) use registry::QueryStores;
 pub(crate) use rooted::Rooted;
 pub(crate) use routes::Routes;

@@ -1,7 +1,6 @@
 //! A store that remembers for one query: the first version seen of each object, bytes read, and the first error below.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -152,11 +151,7 @@ impl Observed {
     }
 }
 
-impl fmt::Display for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.inner, f)
-    }
-}
+forebay_types::shown_as!(Observed: inner);
 
 #[async_trait]
 impl ObjectStore for Observed {

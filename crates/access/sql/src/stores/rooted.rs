@@ -1,6 +1,5 @@
 //! Files of this machine behind a check of every path, so that no link leads out of the folders that are open.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -54,11 +53,7 @@ fn check(files: &LocalFiles, path: &Path) -> Result<()> {
     files.resolve(&local).map(|_| ()).map_err(denied)
 }
 
-impl fmt::Display for Rooted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.inner, f)
-    }
-}
+forebay_types::shown_as!(Rooted: inner);
 
 #[async_trait]
 impl ObjectStore for Rooted {

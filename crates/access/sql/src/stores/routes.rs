@@ -10,21 +10,26 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    CopyMode, CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    CopyMode, CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, coalesce_ranges,
 };
+
+use crate::stores::Seen;
 
 /// Stores under names, as mounts are: the path `lake/x` is `x` in the store that is called `lake`. What Forebay does for a
 /// client, this does for an engine that runs without Forebay.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     stores: Vec<(String, Arc<dyn ObjectStore>)>,
+    /// Shared storage read without a mount: every read asks for the version that the query has seen first (`If-Match`), so
+    /// that bytes of two versions never mix here either.
+    pins: Option<Arc<Seen>>,
 }
 
 impl Routes {
-    /// One store under one name.
-    pub(crate) fn of(name: &str, store: Arc<dyn ObjectStore>) -> Self {
-        Self { stores: vec![(name.to_string(), store)] }
+    /// One store under one name, which is held to what a query has seen.
+    pub(crate) fn of(name: &str, store: Arc<dyn ObjectStore>, pins: Option<Arc<Seen>>) -> Self {
+        Self { stores: vec![(name.to_string(), store)], pins }
     }
 
     pub(crate) fn add(&mut self, name: &str, store: Arc<dyn ObjectStore>) {
@@ -70,7 +75,10 @@ impl ObjectStore for Routes {
         store.put_multipart_opts(&path, opts).await
     }
 
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+    async fn get_opts(&self, location: &Path, mut options: GetOptions) -> Result<GetResult> {
+        if options.if_match.is_none() {
+            options.if_match = self.pins.as_ref().and_then(|seen| seen.version(location)).and_then(|meta| meta.e_tag);
+        }
         let (name, store, path) = self.route(location)?;
         let mut result = store.get_opts(&path, options).await?;
         result.meta = with_name(name, result.meta);
@@ -78,12 +86,19 @@ impl ObjectStore for Routes {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if self.pins.is_some() {
+            let fetch = |range: Range<u64>| async move {
+                let options = GetOptions { range: Some(range.into()), ..Default::default() };
+                self.get_opts(location, options).await?.bytes().await
+            };
+            return coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
+        }
         let (_, store, path) = self.route(location)?;
         store.get_ranges(&path, ranges).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let stores = Self { stores: self.stores.clone() };
+        let stores = Self { stores: self.stores.clone(), pins: None };
         locations
             .then(move |location| {
                 let target = location.and_then(|location| {

@@ -21,16 +21,11 @@ pub(super) fn placed(asked: Option<TraceContext>, worker: WorkerId, place: Box<d
 }
 
 impl Place for Traced {
-    fn bytes(&self) -> usize {
-        self.place.bytes()
-    }
-
-    fn memory(&mut self) -> Option<&mut [u8]> {
-        self.place.memory()
-    }
-
-    fn put(&mut self, piece: &[u8]) {
-        self.place.put(piece);
+    forebay_types::handed_on! {
+        [place]
+        fn bytes(&self) -> usize;
+        fn memory(&mut self) -> Option<&mut [u8]>;
+        fn put(&mut self, piece: &[u8]);
     }
 
     fn filled(self: Box<Self>) -> Response {

@@ -3,7 +3,6 @@
 //! The engine's own sinks end a file where its rows stop coming, whatever the reason, and show it: after an error the first part of the
 //! rows stood in the place of the whole file that had been there.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,11 +13,11 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt};
 
-use crate::plan_nodes::only_child;
+use crate::plan_nodes::{only_child, shown_by_name};
 use crate::stores::Seen;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -41,26 +40,14 @@ struct WrittenRows {
     seen: Arc<Seen>,
 }
 
-impl DisplayAs for WrittenRows {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WrittenRows")
-    }
-}
+shown_by_name!(WrittenRows);
 
 impl ExecutionPlan for WrittenRows {
     fn name(&self) -> &str {
         "WrittenRows"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    crate::no_expressions!();
+    crate::over_its_input!(input);
 
     fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
         Ok(Arc::new(Self { input: only_child(children)?, seen: Arc::clone(&self.seen) }))

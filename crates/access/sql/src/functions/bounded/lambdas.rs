@@ -98,36 +98,22 @@ fn row_at(rows: &dyn Array, element: usize) -> usize {
 }
 
 impl HigherOrderUDFImpl for Calling {
-    fn name(&self) -> &str {
-        self.own.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.own.aliases()
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.own.schema_name(args)
-    }
-
-    fn signature(&self) -> &HigherOrderSignature {
-        self.own.signature()
-    }
-
-    fn lambda_parameters(
-        &self,
-        step: usize,
-        fields: &[ValueOrLambda<FieldRef, Option<FieldRef>>],
-    ) -> Result<LambdaParametersProgress> {
-        self.own.lambda_parameters(step, fields)
-    }
-
-    fn coerce_values_for_lambdas(&self, fields: &[ValueOrLambda<DataType, DataType>]) -> Result<Option<Vec<DataType>>> {
-        self.own.coerce_values_for_lambdas(fields)
-    }
-
-    fn return_field_from_args(&self, args: HigherOrderReturnFieldArgs) -> Result<FieldRef> {
-        self.own.return_field_from_args(args)
+    forebay_types::handed_on! {
+        [own]
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn schema_name(&self, args: &[Expr]) -> Result<String>;
+        fn signature(&self) -> &HigherOrderSignature;
+        fn coerce_values_for_lambdas(&self, fields: &[ValueOrLambda<DataType, DataType>]) -> Result<Option<Vec<DataType>>>;
+        fn return_field_from_args(&self, args: HigherOrderReturnFieldArgs) -> Result<FieldRef>;
+        fn short_circuits(&self) -> bool;
+        fn coerce_value_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
+        fn lambda_parameters(
+            &self,
+            step: usize,
+            fields: &[ValueOrLambda<FieldRef, Option<FieldRef>>]
+        ) -> Result<LambdaParametersProgress>;
     }
 
     /// They are cleared here, where it is known how large a constant list is in all rows.
@@ -163,20 +149,8 @@ impl HigherOrderUDFImpl for Calling {
         counted(answer, rows, Some(made).filter(Taken::is_much))
     }
 
-    fn short_circuits(&self) -> bool {
-        self.own.short_circuits()
-    }
-
     fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
         self.own.conditional_arguments(args)
-    }
-
-    fn coerce_value_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.own.coerce_value_types(kinds)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.documentation()
     }
 }
 

@@ -264,32 +264,18 @@ impl ScalarUDFImpl for Bounded {
         if self.late.is_some() { &[] } else { self.own.aliases() }
     }
 
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.own.schema_name(args)
+    forebay_types::handed_on! {
+        [own]
+        fn schema_name(&self, args: &[Expr]) -> Result<String>;
+        fn return_type(&self, kinds: &[DataType]) -> Result<DataType>;
+        fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef>;
+        fn is_strict(&self) -> bool;
+        fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
     }
 
     fn signature(&self) -> &Signature {
         self.late.as_ref().map_or_else(|| self.own.signature(), |late| &late.signature)
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.own.return_type(kinds)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.own.return_field_from_args(args)
-    }
-
-    fn is_strict(&self) -> bool {
-        self.own.is_strict()
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.own.coerce_types(kinds)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.own.documentation()
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {

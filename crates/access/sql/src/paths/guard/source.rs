@@ -82,22 +82,17 @@ impl FileSource for GuardedSource {
         Arc::new(Self { own, batch_rows: batch_size.max(1), ..*self })
     }
 
-    fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.own.fmt_extra(kind, f)
-    }
-
-    fn supports_repartitioning(&self) -> bool {
-        self.own.supports_repartitioning()
-    }
-
-    fn repartitioned(
-        &self,
-        partitions: usize,
-        file_bytes_min: usize,
-        ordering: Option<LexOrdering>,
-        scan: &FileScanConfig,
-    ) -> Result<Option<FileScanConfig>> {
-        self.own.repartitioned(partitions, file_bytes_min, ordering, scan)
+    forebay_types::handed_on! {
+        [own]
+        fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+        fn supports_repartitioning(&self) -> bool;
+        fn repartitioned(
+            &self,
+            partitions: usize,
+            file_bytes_min: usize,
+            ordering: Option<LexOrdering>,
+            scan: &FileScanConfig
+        ) -> Result<Option<FileScanConfig>>;
     }
 
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {

@@ -16,27 +16,17 @@ use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
     Distinct, Expr, ExprFunctionExt, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Operator, cast, lit,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 /// What the numbers of both sides are called.
 const NUMBERS: (&str, &str) = ("__alike_left", "__alike_right");
 
 /// Comes before types are made one: what such a join looks like is known of statements as they are written.
-#[derive(Debug)]
-pub(super) struct Alike;
-
-impl AnalyzerRule for Alike {
-    fn name(&self) -> &'static str {
-        "number_alike_rows"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let counted = |plan: LogicalPlan| match plan {
-            LogicalPlan::Join(join) if counts(&join) => numbered(join).map(Transformed::yes),
-            other => Ok(Transformed::no(other)),
-        };
-        plan.transform_up_with_subqueries(counted).data()
-    }
+pub(super) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let counted = |plan: LogicalPlan| match plan {
+        LogicalPlan::Join(join) if counts(&join) => numbered(join).map(Transformed::yes),
+        other => Ok(Transformed::no(other)),
+    };
+    plan.transform_up_with_subqueries(counted).data()
 }
 
 /// Whether a join stands for `except all` or `intersect all`: nothing else that is written is one by all columns, in which nulls are equal.

@@ -17,26 +17,15 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr,
 };
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::prelude::ident;
 
 /// What such values are called, each with a number behind.
 const NAME: &str = "__compared_";
 
 /// Comes when types are made one: what is cast for it is known.
-#[derive(Debug)]
-pub(super) struct Compared;
-
-impl AnalyzerRule for Compared {
-    fn name(&self) -> &'static str {
-        "compared_values"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let count = Cell::new(0);
-        plan.transform_up_with_subqueries(|node| node.map_expressions(|expr| expr.transform_up(|expr| of_expr(expr, &count))))
-            .data()
-    }
+pub(super) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let count = Cell::new(0);
+    plan.transform_up_with_subqueries(|node| node.map_expressions(|expr| expr.transform_up(|expr| of_expr(expr, &count)))).data()
 }
 
 fn of_expr(expr: Expr, count: &Cell<usize>) -> Result<Transformed<Expr>> {

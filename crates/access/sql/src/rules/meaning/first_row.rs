@@ -5,33 +5,16 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::first_last::first_value;
 use datafusion::logical_expr::{Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr, Subquery};
-use datafusion::optimizer::AnalyzerRule;
-
-use super::with_expressions;
 
 /// What the value is called: by a name of its rows it would be one of what they are joined by.
 const NAME: &str = "__first_row";
 
 /// Comes when types are made one, and before what looks at aggregates of subqueries.
-#[derive(Debug)]
-pub(super) struct FirstRow;
-
-impl AnalyzerRule for FirstRow {
-    fn name(&self) -> &'static str {
-        "first_row_of_subqueries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        with_expressions(plan, of_expr)
-    }
-}
-
-fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
+pub(super) fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(of) = &expr else { return Ok(Transformed::no(expr)) };
     match aggregated(of)? {
         Some(first) => Ok(Transformed::yes(Expr::ScalarSubquery(first))),

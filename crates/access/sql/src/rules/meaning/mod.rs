@@ -18,6 +18,7 @@ mod one_row;
 
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -26,23 +27,45 @@ use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use compared::has_subquery;
 pub(super) use needless_sorts::left_out;
-use null_within::NullWithin;
 pub(super) use one_group::takes_all;
 
 type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
+type Analyze = fn(LogicalPlan, &ConfigOptions) -> Result<LogicalPlan>;
+
+/// A rule that keeps nothing.
+#[derive(Debug)]
+struct Meaning {
+    name: &'static str,
+    analyze: Analyze,
+}
+
+impl AnalyzerRule for Meaning {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        (self.analyze)(plan, config)
+    }
+}
 
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
-    let before: [Analyzing; 3] = [Arc::new(one_row::OneRow), Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
-    let behind: [Analyzing; 6] = [
-        Arc::new(NullWithin { chosen: false }),
-        Arc::new(first_row::FirstRow),
-        Arc::new(one_group::OneGroup),
-        Arc::new(compared::Compared),
-        Arc::new(none::NoneIsNull),
-        Arc::new(of_rows::OfRows),
+    let before: [(&'static str, Analyze); 3] = [
+        ("one_row_of_subqueries", one_row::analyze),
+        ("number_alike_rows", alike::analyze),
+        ("null_within_casts", |plan, _| null_within::analyze(plan, true)),
     ];
-    before.into_iter().chain(rules.iter().map(Arc::clone)).chain(behind).collect()
+    let behind: [(&'static str, Analyze); 6] = [
+        ("null_within_casts", |plan, _| null_within::analyze(plan, false)),
+        ("first_row_of_subqueries", |plan, _| with_expressions(plan, first_row::of_expr)),
+        ("one_group_of_subqueries", one_group::analyze),
+        ("compared_values", compared::analyze),
+        ("no_row_is_null", |plan, _| with_expressions(plan, none::of_expr)),
+        ("subqueries_of_rows", of_rows::analyze),
+    ];
+    let own = |(name, analyze): (&'static str, Analyze)| Arc::new(Meaning { name, analyze }) as Analyzing;
+    before.map(own).into_iter().chain(rules.iter().map(Arc::clone)).chain(behind.map(own)).collect()
 }
 
 /// A plan with each expression as `of_expr` makes it, under the name that it had.

@@ -7,32 +7,16 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::functions::core::expr_fn::nullif;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Case, Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::one_group::{kept_row, takes_all};
-use super::with_expressions;
 
 /// Comes behind all that looks for such subqueries, when types are made one.
-#[derive(Debug)]
-pub(super) struct NoneIsNull;
-
-impl AnalyzerRule for NoneIsNull {
-    fn name(&self) -> &'static str {
-        "no_row_is_null"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        with_expressions(plan, of_expr)
-    }
-}
-
-fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
+pub(super) fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(of) = &expr else { return Ok(Transformed::no(expr)) };
     if let Some(conditional) = conditional(of)? {
         return Ok(Transformed::yes(Expr::ScalarSubquery(conditional)));

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
@@ -16,36 +15,24 @@ use datafusion::functions::expr_fn::get_field;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Case, Cast, Expr, ExprSchemable, LogicalPlan, lit};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::super::required_fields::is_somewhere_required;
 
 /// Functions that give one of their values.
 const CHOOSE: [&str; 4] = ["coalesce", "nvl", "make_array", "nullif"];
 
-/// Looks at casts. Comes before types are made one, and behind that, which makes some.
-#[derive(Debug)]
-pub(super) struct NullWithin {
-    /// Whether values that something chooses among may become of another type.
-    pub(super) chosen: bool,
-}
-
-impl AnalyzerRule for NullWithin {
-    fn name(&self) -> &'static str {
-        "null_within_casts"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut found = false;
-        plan.apply_with_subqueries(|node| {
-            let is_scan = matches!(node, LogicalPlan::TableScan(_));
-            found |= is_scan && node.schema().fields().iter().any(|field| tells(field.data_type()));
-            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        match found {
-            true => plan.transform_up_with_subqueries(|node| of_node(node, self.chosen)).data(),
-            false => Ok(plan),
-        }
+/// Looks at casts. Comes before types are made one, with the values that something chooses among, which may become of another type; and behind
+/// that, which makes some.
+pub(super) fn analyze(plan: LogicalPlan, chosen: bool) -> Result<LogicalPlan> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        let is_scan = matches!(node, LogicalPlan::TableScan(_));
+        found |= is_scan && node.schema().fields().iter().any(|field| tells(field.data_type()));
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    match found {
+        true => plan.transform_up_with_subqueries(|node| of_node(node, chosen)).data(),
+        false => Ok(plan),
     }
 }
 

@@ -11,29 +11,19 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::prelude::ident;
 
 /// What such columns are called, each with a number behind.
 const NAME: &str = "__of_row_";
 
 /// Comes last: what such a subquery is was put right by then.
-#[derive(Debug)]
-pub(super) struct OfRows;
-
-impl AnalyzerRule for OfRows {
-    fn name(&self) -> &'static str {
-        "subqueries_of_rows"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let of_rows = OfRow { all: !config.optimizer.enable_physical_uncorrelated_scalar_subquery };
-        plan.transform_up_with_subqueries(|node| match node {
-            LogicalPlan::Aggregate(groups) if of_rows.are_in(&groups.aggr_expr) => of_rows.below(groups).map(Transformed::yes),
-            other => Ok(Transformed::no(other)),
-        })
-        .data()
-    }
+pub(super) fn analyze(plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+    let of_rows = OfRow { all: !config.optimizer.enable_physical_uncorrelated_scalar_subquery };
+    plan.transform_up_with_subqueries(|node| match node {
+        LogicalPlan::Aggregate(groups) if of_rows.are_in(&groups.aggr_expr) => of_rows.below(groups).map(Transformed::yes),
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
 }
 
 /// Which subqueries are columns of rows: of those around, or all.

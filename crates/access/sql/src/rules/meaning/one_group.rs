@@ -10,7 +10,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit, not};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::has_subquery;
 
@@ -18,21 +17,12 @@ use super::compared::has_subquery;
 const NAME: &str = "__holds";
 
 /// Comes when types are made one: what is compared is of one type.
-#[derive(Debug)]
-pub(super) struct OneGroup;
-
-impl AnalyzerRule for OneGroup {
-    fn name(&self) -> &'static str {
-        "one_group_of_subqueries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let of_node = |node: LogicalPlan| match node {
-            LogicalPlan::Filter(_) => node.map_expressions(|expr| expr.transform_up(of_expr)),
-            other => Ok(Transformed::no(other)),
-        };
-        plan.transform_up_with_subqueries(of_node).data()
-    }
+pub(super) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let of_node = |node: LogicalPlan| match node {
+        LogicalPlan::Filter(_) => node.map_expressions(|expr| expr.transform_up(of_expr)),
+        other => Ok(Transformed::no(other)),
+    };
+    plan.transform_up_with_subqueries(of_node).data()
 }
 
 fn of_expr(expr: Expr) -> Result<Transformed<Expr>> {

@@ -13,30 +13,20 @@ use datafusion::common::{Column, DFSchema, JoinType, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::{column_of, has_subquery};
 
 /// Comes first: what a condition compares is as it was written.
-#[derive(Debug)]
-pub(super) struct OneRow;
-
-impl AnalyzerRule for OneRow {
-    fn name(&self) -> &'static str {
-        "one_row_of_subqueries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let check = |part: &Expr| match part {
-            Expr::ScalarSubquery(of) if !of.outer_ref_columns.is_empty() && !gives_one(&of.subquery) => plan_err!(
-                "a subquery that stands for one value and names a column of the query around it may give several rows: write an \
-                 aggregate (`max(x)`), and group by no more than columns that are equal to something from around"
-            ),
-            _ => Ok(TreeNodeRecursion::Continue),
-        };
-        plan.apply_with_subqueries(|node| node.apply_expressions(|expr| expr.apply(check)))?;
-        Ok(plan)
-    }
+pub(super) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let check = |part: &Expr| match part {
+        Expr::ScalarSubquery(of) if !of.outer_ref_columns.is_empty() && !gives_one(&of.subquery) => plan_err!(
+            "a subquery that stands for one value and names a column of the query around it may give several rows: write an \
+             aggregate (`max(x)`), and group by no more than columns that are equal to something from around"
+        ),
+        _ => Ok(TreeNodeRecursion::Continue),
+    };
+    plan.apply_with_subqueries(|node| node.apply_expressions(|expr| expr.apply(check)))?;
+    Ok(plan)
 }
 
 /// Whether a subquery gives one row at most for a row of the query around it.
