@@ -69,9 +69,14 @@ impl View {
 
     /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.
     pub(crate) fn only_shards(&self) -> Option<&[Arc<Mapped>]> {
-        let is_alone = self.suffixes.is_empty() && self.runs.is_empty() && !self.shards.is_empty();
+        self.shards_below().filter(|_| self.runs.is_empty())
+    }
+
+    /// The same where there are the newest updates beside them.
+    pub(crate) fn shards_below(&self) -> Option<&[Arc<Mapped>]> {
+        let is_alone = self.suffixes.is_empty() && !self.shards.is_empty();
         let spans: Vec<_> = self.shards.iter().filter_map(|mapped| mapped.keys.as_ref()).collect();
-        (is_alone && spans.windows(2).all(|two| two[0].1 < two[1].0)).then_some(&self.shards)
+        (is_alone && spans.windows(2).all(|two| two[0].1 < two[1].0)).then_some(self.shards.as_slice())
     }
 
     /// What the newest updates say of a key, if anything. Two threads may have made theirs visible in the other order than
@@ -99,6 +104,11 @@ impl View {
                 }
             }));
         }
+        self.get_compressed(key, columns)
+    }
+
+    /// The same without the newest updates.
+    pub(crate) fn get_compressed(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
         let mut record = Record::new();
         match (self.read_compressed(key, columns, &mut record)?, self.shards.first()) {
             (true, Some(mapped)) => record.values(mapped.shard.schema(), columns).map(Some),
