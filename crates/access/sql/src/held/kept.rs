@@ -18,6 +18,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, LimitEffect, PartitionEvaluator, WindowFrameBound};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::window::{StandardWindowExpr, StandardWindowFunctionExpr};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowExpr};
 use datafusion::scalar::ScalarValue;
 
@@ -39,6 +40,8 @@ pub(super) fn keeping(window: &BoundedWindowAggExec, input: Plan) -> Result<Opti
     let functions = window.window_expr().iter().cloned().chain([own]).collect();
     let can_repartition = !window.partition_keys().is_empty();
     let keeping = BoundedWindowAggExec::try_new(functions, input, window.input_order_mode.clone(), can_repartition)?;
+    let columns = |window: &BoundedWindowAggExec| window.schema().fields().len();
+    assert_eq!(columns(&keeping), columns(window) + 1, "its own column is the last");
     Ok(Some(Arc::new(keeping)))
 }
 

@@ -301,6 +301,7 @@ fn without_kept(batch: RecordBatch, shown: &SchemaRef) -> Result<RecordBatch> {
     if batch.num_columns() == columns {
         return Ok(batch);
     }
+    debug_assert_eq!(batch.num_columns(), columns + 1, "one column is nobody's");
     Ok(RecordBatch::try_new(Arc::clone(shown), batch.columns()[..columns].to_vec())?)
 }
 
