@@ -1,9 +1,10 @@
 //! The bridge from the model to the decision code: states of the model go in as snapshots, plans come out as its steps.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use forebay_placement::{
-    Holdings, InFlight, Plan, PlanSettings, Policy, Popularity, SegmentDemand, Snapshot, Speeds, Storage, Usage, Weigh,
+    Holdings, InFlight, Load, Plan, PlanSettings, Policy, Popularity, SegmentDemand, Snapshot, Speeds, Storage, Usage, Weigh,
     WorkerRoom, changes, collect, holder, plan,
 };
 use forebay_types::{RouteKey, SegmentId, WorkerId};
@@ -28,7 +29,7 @@ pub(crate) struct State<'a> {
 pub(crate) struct Steps {
     pub(crate) collect: Vec<(u32, u32)>,
     pub(crate) delete: Vec<(u32, u32)>,
-    pub(crate) load: Vec<(u32, u32)>,
+    pub(crate) load: Vec<Load>,
     /// Replicas of the plan.
     pub(crate) planned: u64,
 }
@@ -138,9 +139,9 @@ impl Planner {
         if has_one_before && self.popularity.start_like(name(segment), name(segment - 1)) {
             steps = self.decide(state);
         }
-        let home = (segment, self.home(segment));
-        if !steps.load.contains(&home) {
-            steps.load.push(home);
+        let home = self.home(segment);
+        if !steps.load.iter().any(|load| (load.segment, load.worker) == (segment, home)) {
+            steps.load.push(Load { segment, worker: home, from: None });
         }
         steps
     }
@@ -183,7 +184,11 @@ impl Planner {
             }
             _ => Vec::new(),
         };
-        let load = changes.load.iter().map(|load| (load.segment, load.worker)).collect();
+        let mut load = changes.load;
+        if state.cluster.giving.is_some() {
+            // Only some are sent at once.
+            load.sort_by_key(|load| Reverse(demands[load.segment as usize].count));
+        }
         let steps = Steps { planned: plan.replicas, delete: changes.delete, load, collect };
         self.plan = plan;
         steps
@@ -253,13 +258,15 @@ fn demand(order: u32, count: u64, minimum: u32) -> SegmentDemand {
     SegmentDemand { count, bytes: 1, minimum, order, ..SegmentDemand::default() }
 }
 
-/// What is held, and what is on its way.
+/// What is held, and what is on its way or to be asked for.
 fn holdings(workers: &[Worker]) -> (Holdings, Holdings) {
+    let segments = workers.first().map_or(0, |worker| worker.has.len());
     let pairs = |which: fn(&Has) -> bool| {
-        let of = (0..).zip(workers).flat_map(move |(at, worker)| {
+        (0..).zip(workers).flat_map(move |(at, worker)| {
             (0..).zip(&worker.has).filter(move |(_, has)| which(has)).map(move |(segment, _)| (segment, at))
-        });
-        Holdings::from_pairs(workers.first().map_or(0, |worker| worker.has.len()), of)
+        })
     };
-    (pairs(|has| *has == Has::All), pairs(|has| matches!(has, Has::Loading(_))))
+    let ordered = workers.iter().flat_map(|worker| worker.ordered.iter().map(|load| (load.segment, load.worker)));
+    let held = Holdings::from_pairs(segments, pairs(|has| *has == Has::All));
+    (held, Holdings::from_pairs(segments, pairs(|has| matches!(has, Has::Loading(_))).chain(ordered)))
 }

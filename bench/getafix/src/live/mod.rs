@@ -2,6 +2,7 @@
 //! popularity shifts half way. The peer, in the same run, is rendezvous hashing with one replica.
 
 mod compared;
+mod predicted;
 mod readers;
 mod rig;
 

@@ -33,8 +33,15 @@ pub struct ClusterSettings {
     /// How old the tables of clients are: what has changed reaches all of them so long after, and nobody polls. None: each
     /// has what its last poll brought.
     pub table_age: Option<Micros>,
+    /// How long a replica is kept after a table has named it; none: as long as a client may go by that table.
+    pub named: Option<Micros>,
     /// Time that a worker needs to load a segment, however many it loads.
     pub load: Micros,
+    /// Work of a worker that gives one which is told to load it a segment, in multiples of `service`: it takes its turn among what readers are
+    /// sent. None: it comes over links of its own, in `load`.
+    pub giving: Option<f64>,
+    /// Segments and the workers that have them at the start; empty: a replica or two of each, evenly.
+    pub held: Vec<(u32, u32)>,
     /// Time that a worker needs to answer an access to a segment that it has no room for, from shared storage.
     pub pass_through: Micros,
     /// A question and its answer on the network.
@@ -72,7 +79,10 @@ impl Default for ClusterSettings {
             window: 60_000_000,
             poll: 20_000_000,
             table_age: None,
+            named: None,
             load: 2_000_000,
+            giving: None,
+            held: Vec::new(),
             pass_through: 100_000,
             round_trip: 100,
             room: None,
@@ -107,9 +117,9 @@ impl ClusterSettings {
         (0..self.workers).map(|worker| self.speed(worker)).sum::<f64>() * 1e6 / (self.service as f64 * work)
     }
 
-    /// How long after it was replaced a client may go by a table.
+    /// How long after it was replaced a client is taken to go by a table.
     pub(crate) fn in_use(&self) -> Micros {
-        self.table_age.unwrap_or(self.poll)
+        self.named.or(self.table_age).unwrap_or(self.poll)
     }
 
     /// When a run ends.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use forebay_placement::Load;
+
 use crate::workload::Micros;
 
 /// What a worker has of a segment.
@@ -30,6 +32,10 @@ pub(crate) struct Worker {
     pub(crate) queue: VecDeque<Waiting>,
     pub(crate) free_at: Micros,
     pub(crate) link_free_at: Micros,
+    /// What it is to ask others for, next.
+    pub(crate) ordered: VecDeque<Load>,
+    /// Segments that others are sending it, as it was told to have them.
+    pub(crate) copying: Vec<u32>,
     pub(crate) busy: Micros,
     /// Work and service time since the last plan, which is what a worker reports.
     pub(crate) served_work: f64,

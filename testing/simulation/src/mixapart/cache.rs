@@ -70,6 +70,11 @@ impl Cache {
         self.workers.iter_mut().for_each(|worker| worker.ended(operation, now));
     }
 
+    /// Segments of all workers, each as often as it is there.
+    pub(super) fn copies(&self) -> usize {
+        self.holders.values().map(BTreeSet::len).sum()
+    }
+
     /// Of all workers, since the start.
     pub(super) fn counts(&self) -> Counts {
         self.workers.iter().fold(Counts::default(), |sum, worker| sum.with(worker.counts))

@@ -51,16 +51,16 @@ pub fn mixapart_tier_rows(settings: &MixApartSettings, tiers: &[f64], ways: &[bo
 pub fn mixapart_csv(rows: &[MixApartRow]) -> String {
     let mut csv = String::from(
         "reuse,tier,data_scheduler,offered_tasks,arrived,done,computing,waiting,link,local,job_secs,\
-         from_disk,brought_ahead,evicted_unread,evicted,misrouted,rate_off\n",
+         from_disk,brought_ahead,evicted_unread,evicted,misrouted,rate_off,copies\n",
     );
     for MixApartRow { reuse, tier, data_scheduler, offered_tasks, outcome } in rows {
         let MixApartOutcome { arrived, done, computing, waiting, link, local, job_secs, .. } = outcome;
-        let MixApartOutcome { from_disk, brought_ahead, evicted_unread, evicted, misrouted, rate_off, .. } = outcome;
+        let MixApartOutcome { from_disk, brought_ahead, evicted_unread, evicted, misrouted, rate_off, copies, .. } = outcome;
         let tier = tier.map(|tier| tier.to_string()).unwrap_or_default();
         let _ = writeln!(
             csv,
             "{reuse},{tier},{data_scheduler},{offered_tasks},{arrived},{done},{computing},{waiting},{link},{local},{job_secs},\
-             {from_disk},{brought_ahead},{evicted_unread},{evicted},{misrouted},{rate_off}"
+             {from_disk},{brought_ahead},{evicted_unread},{evicted},{misrouted},{rate_off},{copies}"
         );
     }
     csv

@@ -148,6 +148,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             self.pass(end);
         }
         self.measures.came(self.cache.as_ref().map(Cache::counts));
+        self.measures.copies = self.cache.as_ref().map_or(0, Cache::copies);
         self.measures
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Measures {
     /// Blocks that came and went, and those that had before the warm-up ended.
     pub came: Counts,
     pub came_before: Counts,
+    /// Segments that workers had at the end, each as often as it was there.
+    pub copies: usize,
 }
 
 impl Measures {

@@ -34,6 +34,8 @@ pub struct MixApartOutcome {
     pub evicted: u64,
     /// Tasks that were sent to a worker that had evicted their input.
     pub misrouted: u64,
+    /// Copies of the working set that workers had at the end, on average over its segments.
+    pub copies: f64,
     /// How far what a job was taken to read a second when it arrived was off, as a share of what its tasks do read: the mean.
     pub rate_off: f64,
 }
@@ -57,6 +59,7 @@ impl MixApartOutcome {
             evicted_unread: part(measures.came.unread, measures.came.ahead),
             evicted: measures.came.evicted,
             misrouted: measures.misrouted,
+            copies: measures.copies as f64 / f64::from(settings.working_set.max(1)),
             rate_off: measures.rates_off / measures.rates.max(1) as f64,
         }
     }

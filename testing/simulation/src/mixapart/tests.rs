@@ -71,6 +71,8 @@ fn tiers_evict_when_and_only_when_they_are_too_small() {
         assert_eq!(large, mixapart(&set(4.0, 0.0, seed)));
         let small = mixapart(&set(0.5, 0.0, seed));
         assert!(small.evicted > 0 && small.from_disk <= 0.0 && small.cached < large.cached, "{small:?}");
+        assert!(small.copies <= 0.5, "no more than there is room for: {small:?}");
+        assert!(large.copies > 0.5 && large.copies <= 4.0, "{large:?}");
         let disk = mixapart(&set(0.5, 4.0, seed));
         assert!(disk.evicted == 0 && disk.from_disk > 0.0 && disk.cached > small.cached, "{disk:?}");
     }

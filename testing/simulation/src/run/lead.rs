@@ -13,7 +13,9 @@ use crate::workload::Micros;
 impl<O: Observer> Engine<'_, O> {
     /// What is held before the first query.
     pub(super) fn start(&mut self) {
-        for (segment, worker) in self.decide.initial(self.known) {
+        let at_start = self.cluster.held.as_slice();
+        let held = if at_start.is_empty() { self.decide.initial(self.known) } else { at_start.to_vec() };
+        for (segment, worker) in held {
             self.holders[segment as usize].push(worker);
             let worker = &mut self.workers[worker as usize];
             worker.has[segment as usize] = Has::All;
@@ -63,6 +65,7 @@ impl<O: Observer> Engine<'_, O> {
             self.table_is_old = true;
             self.observer.see(self.now, Fact::Loaded { segment, worker });
         }
+        self.copied(segment, worker);
     }
 
     fn delete(&mut self, segment: u32, worker: u32) {
@@ -110,8 +113,8 @@ impl<O: Observer> Engine<'_, O> {
             self.delete(segment, worker);
             self.observer.see(self.now, Fact::Deleted { segment, worker });
         }
-        for &(segment, worker) in &steps.load {
-            self.load(segment, worker);
+        for &load in &steps.load {
+            self.order(load);
         }
         self.table_is_old = true;
     }

@@ -1,6 +1,7 @@
 //! A run of the model: queries, loads, plans and polls in the order of time.
 
 mod access;
+mod copies;
 mod elsewhere;
 mod events;
 mod lead;

@@ -173,6 +173,23 @@ pub(super) fn evictions() -> Vec<MixApartBar> {
     .collect()
 }
 
+/// Shared storage has the data; a file system of the workers' own keeps three copies, so that any one may be lost.
+const COPIES: f64 = 3.0;
+
+pub(super) fn storage() -> Vec<MixApartBar> {
+    let bars = seeds().flat_map(|seed| {
+        let [one, three] = [1.0, COPIES].map(|tier| mixapart(&over_a_set(tier, 0.0, true, seed)));
+        let detail = format!("{:.2} copies of the set at workers; {:.2} where there is room for three", one.copies, three.copies);
+        let times = format!("{:.1} s, {:.1} s with room for three copies", one.job_secs, three.job_secs);
+        let (share, time) = (one.copies / COPIES, one.job_secs / three.job_secs);
+        [
+            MixApartBar::at_most(1.0 / COPIES, share, format!("seed {seed}: storage of workers to that of three copies"), detail),
+            MixApartBar::at_most(AS_LONG, time, format!("seed {seed}: mean time of a job to that with room for three"), times),
+        ]
+    });
+    bars.collect()
+}
+
 pub(super) fn fair() -> Vec<MixApartBar> {
     let job = |tasks: u32, at_secs: f64| MixApartJob { at_secs, priority: 0, tasks, task_secs: 10.0, reuse: 0.5, first: None };
     let bars =

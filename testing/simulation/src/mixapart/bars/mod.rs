@@ -10,7 +10,7 @@ use forebay_types::{Error, Result};
 use serde::Serialize;
 
 /// The groups of bars by name, and what each is about.
-pub const MIXAPART_BARS: [(&str, &str); 10] = [
+pub const MIXAPART_BARS: [(&str, &str); 11] = [
     ("example", "parallel tasks sustained against the capacity model: 20 s tasks of 64 MB, reuse 0.8, 10 Gbit/s (figure 1)"),
     ("decisions", "time of a scheduling event at 10,000 workers and 100,000 queued tasks"),
     ("ingest", "a cold job against ingest, then compute, where both take as long (figure 3a)"),
@@ -21,6 +21,10 @@ pub const MIXAPART_BARS: [(&str, &str); 10] = [
     (
         "evictions",
         "blocks brought ahead that were evicted before a task read them, in memory of 1.2, 1.0 and 0.8 times the working set",
+    ),
+    (
+        "storage",
+        "memory for the working set once against memory for three copies of it, as a file system of the workers' own would have",
     ),
     ("fair", "two jobs under Fair, one ten times larger"),
     ("fifo", "a late job of high priority under FIFO"),
@@ -68,6 +72,7 @@ pub fn mixapart_bars(name: &str) -> Result<Vec<MixApartBar>> {
         "onoff" => jobs::on_off(),
         "locality" => jobs::locality(),
         "evictions" => jobs::evictions(),
+        "storage" => jobs::storage(),
         "fair" => jobs::fair(),
         _ => late::bars(),
     };
