@@ -2,8 +2,8 @@
 
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_demo::{S3Server, S3Settings};
 use forebay_node::Node;
-use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::Security;
 use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, Validate};
 use forebay_worker::Tuning;
