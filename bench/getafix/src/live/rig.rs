@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_demo::{S3Server, S3Settings};
 use forebay_node::Node;
 use forebay_placement::holder;
-use forebay_testing::{S3Server, S3Settings};
 use forebay_transport::Security;
 use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, RouteKey, Validate, WorkerId};
 use forebay_worker::Tuning;

@@ -1,6 +1,6 @@
 //! Doing what a plan says, and undoing it when its time is over.
 
-use forebay_testing::Fault as StoreFault;
+use forebay_demo::Fault as StoreFault;
 
 use super::host::set_clock;
 use super::plan::{COORDINATOR, Fault, STORE};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forebay_demo::{S3Server, S3Settings};
 use forebay_metadata::Memory;
 use forebay_oracle::{Losses, Rule, Violation, errors, judge};
 use forebay_runtime::simulated;
-use forebay_testing::{S3Server, S3Settings};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -209,13 +209,13 @@ mod tests {
     use std::time::Duration;
 
     use forebay_coordinator::CoordinatorSettings;
+    use forebay_demo::S3Server;
     use forebay_protocol::{AdminRequest, ControlReply, DatasetId};
     use forebay_shard::{Key as RecordKey, Value};
     use forebay_shard_store::{
         Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetPin, Store, data_key, manifest_key, manifest_tag, pack,
     };
     use forebay_testbed::until;
-    use forebay_testing::S3Server;
     use forebay_transport::Security;
 
     use super::*;

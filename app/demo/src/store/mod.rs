@@ -14,8 +14,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
+use forebay_runtime::{system_time, unix_ms};
 use parking_lot::Mutex;
 
 pub(crate) use draft::Draft;
@@ -66,7 +67,7 @@ impl Store {
                 buckets.insert(name, read_bucket(&entry.path())?);
             }
         }
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let started = system_time().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let state = Mutex::new(State { buckets, uploads: BTreeMap::new() });
         Ok(Self { folder: folder.into(), next_id: AtomicU64::new(started), in_memory, state })
     }
@@ -155,7 +156,7 @@ impl Store {
         let old = objects.get(key).cloned();
         check(old.as_deref())?;
         let size = draft.size;
-        let record = Record { key: key.into(), content_type, etag, modified_ms: now_ms(), size };
+        let record = Record { key: key.into(), content_type, etag, modified_ms: unix_ms() as i64, size };
         let place = draft.keep(&record.encode(), &path)?;
         let object = Arc::new(object_of(record, place));
         objects.insert(key.into(), Arc::clone(&object));
@@ -249,10 +250,6 @@ fn read_bucket(folder: &Path) -> Result<Objects, StoreError> {
         }
     }
     Ok(objects)
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 #[cfg(test)]

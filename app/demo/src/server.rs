@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use forebay_runtime::net::{Listener, Stream};
+use forebay_runtime::time::sleep;
 use forebay_types::{MountOptions, Result, ResultExt};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -27,7 +28,7 @@ use crate::store::Store;
 /// An S3 server on a thread of its own. It stops when dropped.
 ///
 /// ```
-/// # use forebay_testing::{S3Server, S3Settings};
+/// # use forebay_demo::{S3Server, S3Settings};
 /// let server = S3Server::start(S3Settings { buckets: vec!["lake".into()], ..Default::default() }).unwrap();
 /// server.put("lake", "greeting.txt", b"hello").unwrap();
 /// assert!(server.endpoint().starts_with("http://127.0.0.1:"));
@@ -212,7 +213,7 @@ async fn accept<T>(listener: Listener, service: S3Service, shared: Arc<Shared>, 
             }
             Err(error) => {
                 tracing::warn!(%error, "s3 server can't accept");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                sleep(Duration::from_millis(50)).await;
             }
         }
     }

@@ -2,9 +2,12 @@
 //!
 //! Start with [`prepare`] (the data), [`Tpch`] (an engine with the tables) and [`check_answer`].
 
+mod answers;
 mod data;
 mod engine;
+mod queries;
 
+pub use answers::{check_answer, same_answer};
 pub use data::{Progress, Tables, prepare};
 pub use engine::Tpch;
-pub use forebay_sql::tpch::{TPCH_QUERIES as QUERIES, TPCH_TABLES as TABLES, check_answer, same_answer};
+pub use queries::{QUERIES, TABLES};

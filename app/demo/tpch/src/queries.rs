@@ -1,4 +1,4 @@
-//! TPC-H: its queries with the specification's validation parameters, and its published answers.
+//! TPC-H's queries with the specification's validation parameters.
 
 /// The text of a file a query, by what stands before and behind its number.
 macro_rules! of_each_query {
@@ -10,13 +10,10 @@ macro_rules! of_each_query {
         [$(include_str!(concat!($before, $number, $after))),*]
     };
 }
-
-mod check;
-
-pub use check::{check_answer, same_answer};
+pub(crate) use of_each_query;
 
 /// The names of the tables.
-pub const TPCH_TABLES: [&str; 8] = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];
+pub const TABLES: [&str; 8] = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];
 
 /// The 22 queries, over tables of the specification's names; query 1 is the first.
-pub const TPCH_QUERIES: [&str; 22] = of_each_query!("../../tpch/q", ".sql");
+pub const QUERIES: [&str; 22] = of_each_query!("../queries/q", ".sql");

@@ -2,8 +2,9 @@
 
 use datafusion::arrow::array::RecordBatch;
 use forebay_sql::Engine;
-use forebay_sql::tpch::TPCH_TABLES;
 use forebay_types::Result;
+
+use crate::queries::TABLES;
 
 /// An engine with the eight tables, over the place that their files are in.
 pub struct Tpch(Engine);
@@ -11,7 +12,7 @@ pub struct Tpch(Engine);
 impl Tpch {
     /// Views of the tables' files below `place` (`/lake`, `s3://bucket`, `file:///folder`), a folder a table.
     pub async fn new(engine: Engine, place: &str) -> Result<Self> {
-        for table in TPCH_TABLES {
+        for table in TABLES {
             let statement = format!("create view {table} as select * from '{place}/{table}/*.parquet'");
             engine.execute(&statement).await?.collect().await?;
         }
@@ -20,7 +21,7 @@ impl Tpch {
 
     /// The same tables as arrays in memory: nothing is read or decoded any more.
     pub async fn in_memory(engine: Engine, place: &str) -> Result<Self> {
-        for table in TPCH_TABLES {
+        for table in TABLES {
             let statement = format!("create table {table} as select * from '{place}/{table}/*.parquet'");
             engine.execute(&statement).await?.collect().await?;
         }

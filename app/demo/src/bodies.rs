@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use forebay_runtime::time::{Sleep, sleep_until};
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::Sleep;
 
 use crate::counters::Tally;
 use crate::faults::Fault;
@@ -110,7 +110,7 @@ where
             let bytes = this.rest.len().min(pacer.piece_bytes()).min(usize::try_from(allowed).unwrap_or(usize::MAX));
             let piece = this.rest.split_to(bytes);
             let Some(when) = pacer.take(bytes) else { return this.hand_on(piece) };
-            this.due = Some((piece, Box::pin(tokio::time::sleep_until(when))));
+            this.due = Some((piece, Box::pin(sleep_until(when))));
         }
     }
 

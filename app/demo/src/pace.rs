@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use forebay_runtime::time::{Instant, instant};
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 /// Time that may be caught up after the scheduler was late, so that the mean rate is the set one.
 const SLACK: Duration = Duration::from_millis(20);
@@ -20,13 +20,13 @@ struct State {
 
 impl Pacer {
     pub(crate) fn new(bytes_per_sec: Option<u64>) -> Self {
-        Self(Mutex::new(State { bytes_per_sec, free_at: Instant::now() }))
+        Self(Mutex::new(State { bytes_per_sec, free_at: instant() }))
     }
 
     pub(crate) fn set(&self, bytes_per_sec: Option<u64>) {
         let mut state = self.0.lock();
         state.bytes_per_sec = bytes_per_sec;
-        state.free_at = Instant::now();
+        state.free_at = instant();
     }
 
     /// The most that should go over the link in one piece: about 2.5 ms of it, so that connections take turns smoothly.
@@ -38,7 +38,7 @@ impl Pacer {
     pub(crate) fn take(&self, bytes: usize) -> Option<Instant> {
         let mut state = self.0.lock();
         let rate = state.bytes_per_sec?;
-        let now = Instant::now();
+        let now = instant();
         let start = state.free_at.max(now.checked_sub(SLACK).unwrap_or(now));
         state.free_at = start + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
         (state.free_at > now).then_some(state.free_at)

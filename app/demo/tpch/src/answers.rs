@@ -3,8 +3,10 @@
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::queries::of_each_query;
+
 /// The published answers at scale factor 1: the number of rows, the columns and rows that are kept.
-const ANSWERS: [&str; 22] = of_each_query!("../../../../../testing/tpch-answers/sf1/q", ".csv");
+const ANSWERS: [&str; 22] = of_each_query!("../answers/q", ".csv");
 
 /// What a sum that was rounded to cents may differ by, with what comparing as floats adds.
 const CENT: f64 = 0.0051;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use forebay_runtime::time::sleep;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -35,7 +36,7 @@ pub(crate) async fn serve(
     shared.link.tally.request(kind);
     let latency = *shared.latency.lock();
     if !latency.is_zero() {
-        tokio::time::sleep(latency).await;
+        sleep(latency).await;
     }
     let fault = shared.faults.next(kind);
     let mut answer = match fault {
