@@ -56,6 +56,11 @@ impl Schedule {
         }
     }
 
+    /// Its limits.
+    pub fn settings(&self) -> ScheduleSettings {
+        self.settings
+    }
+
     /// Changes a job and files it where it then belongs in the orders.
     pub(super) fn with_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
