@@ -63,7 +63,7 @@ impl World<'_> {
     /// Nothing is held for anybody any more, but blocks that a node may still come for.
     pub(super) fn left_over(&self) -> Option<Violation> {
         let pinned = self.seen.pinned.lock();
-        let unclaimed = self.course.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
+        let unclaimed = self.course.counts.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
         (pinned.iter().sum::<u64>() > unclaimed)
             .then(|| Violation::new(Rule::NothingLeft, format!("bytes pinned by worker: {pinned:?}, {unclaimed} at most in all")))
     }

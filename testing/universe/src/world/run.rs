@@ -124,7 +124,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     let of_others = breaks.iter().filter(|(_, from, to)| plan.part(*from).is_none() || plan.part(*to).is_none());
     losses.cuts.extend(of_others.map(|(at_us, ..)| *at_us));
     // On a thread whose time is the machine's, since the search for an order is given up by it.
-    let records = std::mem::take(&mut *world.course.records.lock());
+    let records = std::mem::take(&mut *world.course.records.calls.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
     let judged = std::thread::scope(|scope| scope.spawn(judging).join());
     let mut violations: Vec<_> = violations.into_iter().chain(judged.expect("the oracle has an answer")).collect();
