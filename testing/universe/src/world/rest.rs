@@ -53,7 +53,7 @@ impl World<'_> {
     pub(super) fn held_by_gateway(&self) -> Option<Violation> {
         self.plan.gateway()?;
         let (held, open, unanswered) =
-            (*self.seen.held.lock(), self.server.uploads_open() as u64, self.course.asked.unanswered());
+            (*self.seen.held.lock(), self.shared.server.uploads_open() as u64, self.course.asked.unanswered());
         (held != Holding::default() || open > unanswered).then(|| {
             let what = format!("the gateway has {held:?}; {open} uploads are open at the store, {unanswered} were not answered");
             Violation::new(Rule::NothingLeft, what)
