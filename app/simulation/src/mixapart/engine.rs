@@ -61,29 +61,58 @@ impl Job {
 /// to be far wider than that of shared storage.
 pub(super) struct Engine<'a, Jobs> {
     settings: &'a MixApartSettings,
-    /// Jobs to come, in the order of their arrival.
-    to_come: Jobs,
-    next: Option<MixApartJob>,
+    coming: Coming<Jobs>,
     schedule: Schedule,
     /// What the kinds of jobs read a second, as far as tasks that are done have shown.
     rates: IoRates,
     /// None where tiers have room for everything.
     cache: Option<Cache>,
-    events: Events<Event>,
-    now: Micros,
-    random: Random,
-    times: Random,
-    link_free: Micros,
+    clock: Clock,
+    chance: Chance,
+    link: Link,
     jobs: BTreeMap<u64, Job>,
-    jobs_made: u64,
-    segments_made: u64,
     /// Segments of the working set, with the jobs of which a task waits to read them.
     readers: BTreeMap<u64, BTreeSet<u64>>,
+    slots: Slots,
+    measures: Measures,
+}
+
+/// Jobs to come, and what has come of them.
+struct Coming<Jobs> {
+    /// In the order of their arrival.
+    jobs: Jobs,
+    next: Option<MixApartJob>,
+    made: u64,
+    segments_made: u64,
+}
+
+/// Time, and what is to happen.
+struct Clock {
+    now: Micros,
+    events: Events<Event>,
+}
+
+/// What is drawn at random.
+struct Chance {
+    /// What of a job's input is held, and where.
+    inputs: Random,
+    /// How long tasks compute.
+    times: Random,
+}
+
+/// The link to shared storage.
+#[derive(Default)]
+struct Link {
+    free_at: Micros,
     /// Segments on their way, with the tasks that hold a slot and wait for them.
     arriving: BTreeMap<(u64, WorkerId), Vec<(u64, u64)>>,
-    computing: u64,
+}
+
+/// Tasks that hold a slot, and those of them that compute.
+#[derive(Default)]
+struct Slots {
     holding: u64,
-    measures: Measures,
+    computing: u64,
 }
 
 impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
@@ -100,24 +129,17 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         }
         Self {
             settings,
-            to_come,
-            next: None,
+            // Segments below are of the working set.
+            coming: Coming { jobs: to_come, next: None, made: 0, segments_made: u64::from(settings.working_set) },
             schedule,
             rates: IoRates::default(),
             cache: Cache::new(settings),
-            events: Events::new(),
-            now: 0,
-            random: Random::new(settings.seed, 2),
-            times: Random::new(settings.seed, 3),
-            link_free: 0,
+            clock: Clock { now: 0, events: Events::new() },
+            chance: Chance { inputs: Random::new(settings.seed, 2), times: Random::new(settings.seed, 3) },
+            link: Link::default(),
             jobs: BTreeMap::new(),
-            jobs_made: 0,
-            // Those below are of the working set.
-            segments_made: u64::from(settings.working_set),
             readers: BTreeMap::new(),
-            arriving: BTreeMap::new(),
-            computing: 0,
-            holding: 0,
+            slots: Slots::default(),
             measures: Measures { warm, ..Measures::default() },
         }
     }
@@ -125,7 +147,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     /// Until `end`, or until every job is done.
     pub(super) fn run(mut self, end: Micros) -> Measures {
         self.look_out();
-        while let Some((time, event)) = self.events.pop()
+        while let Some((time, event)) = self.clock.events.pop()
             && time <= end
         {
             self.pass(time);
@@ -154,18 +176,18 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
 
     /// The next job is waited for.
     fn look_out(&mut self) {
-        self.next = self.to_come.next();
-        if let Some(job) = &self.next {
-            self.events.push((job.at_secs * 1e6) as Micros, Event::JobArrives);
+        self.coming.next = self.coming.jobs.next();
+        if let Some(job) = &self.coming.next {
+            self.clock.events.push((job.at_secs * 1e6) as Micros, Event::JobArrives);
         }
     }
 
     fn pass(&mut self, until: Micros) {
-        if self.now < self.measures.warm && until >= self.measures.warm {
+        if self.clock.now < self.measures.warm && until >= self.measures.warm {
             self.measures.came_before = self.cache.as_ref().map(Cache::counts).unwrap_or_default();
         }
-        self.measures.pass(self.now, until, self.computing, self.holding);
-        self.now = until;
+        self.measures.pass(self.clock.now, until, self.slots.computing, self.slots.holding);
+        self.clock.now = until;
     }
 
     fn range(&self, segment: u64) -> BlockRange {
@@ -173,21 +195,21 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     }
 
     fn job_arrives(&mut self) {
-        let Some(new) = self.next.take() else { return };
-        let (tasks, id) = (u64::from(new.tasks), self.jobs_made);
-        self.jobs_made += 1;
+        let Some(new) = self.coming.next.take() else { return };
+        let (tasks, id) = (u64::from(new.tasks), self.coming.made);
+        self.coming.made += 1;
         let set = new.first.map(|_| u64::from(self.settings.working_set).max(1));
-        let first = new.first.unwrap_or(self.segments_made);
+        let first = new.first.unwrap_or(self.coming.segments_made);
         if new.first.is_none() {
-            self.segments_made += tasks;
+            self.coming.segments_made += tasks;
         }
         let (kind, task_secs) = (format!("tasks of {} s", new.task_secs), new.task_secs);
-        let job = Job { number: id as usize, arrived: self.now, task_secs, kind, left: tasks, first, set };
+        let job = Job { number: id as usize, arrived: self.clock.now, task_secs, kind, left: tasks, first, set };
         let specs = self.specs(&new, &job, id);
         let rate = self.rates.estimate(&job.kind);
         let held = specs.iter().filter(|spec| spec.inputs.iter().all(|input| !input.holders.is_empty())).count() as u64;
-        self.measures.arrived(self.now, tasks, held);
-        self.measures.rate(self.now, rate, self.settings.task_bytes as f64 / task_secs);
+        self.measures.arrived(self.clock.now, tasks, held);
+        self.measures.rate(self.clock.now, rate, self.settings.task_bytes as f64 / task_secs);
         self.jobs.insert(id, job);
         self.schedule.submit(JobId(id), new.priority, rate);
         self.schedule.add_tasks(JobId(id), specs);
@@ -198,7 +220,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     /// the odd one by chance, at places by chance.
     fn specs(&mut self, new: &MixApartJob, job: &Job, id: u64) -> Vec<TaskSpec> {
         let tasks = u64::from(new.tasks);
-        let mut cached = (tasks as f64 * new.reuse + self.random.unit()) as u64;
+        let mut cached = (tasks as f64 * new.reuse + self.chance.inputs.unit()) as u64;
         let mut specs = Vec::with_capacity(tasks as usize);
         for task in 0..tasks {
             let segment = job.segment(task);
@@ -208,9 +230,9 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
                     cache.holders(segment)
                 }
                 None => {
-                    let is_cached = (self.random.below((tasks - task) as usize) as u64) < cached;
+                    let is_cached = (self.chance.inputs.below((tasks - task) as usize) as u64) < cached;
                     cached -= u64::from(is_cached);
-                    let holder = WorkerId(self.random.below(self.settings.workers as usize) as u64);
+                    let holder = WorkerId(self.chance.inputs.below(self.settings.workers as usize) as u64);
                     if is_cached { vec![holder] } else { Vec::new() }
                 }
             };
@@ -224,17 +246,17 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     fn bring(&mut self, segment: u64, to: WorkerId, ahead_for: Option<u64>) {
         let bytes = self.cache.as_mut().map_or(self.settings.task_bytes, |cache| cache.begin(to, segment));
         let time = (bytes as f64 / self.settings.bandwidth_bytes_per_sec * 1e6) as Micros;
-        self.link_free = self.link_free.max(self.now) + time;
-        self.measures.brought(self.now, time);
-        self.arriving.entry((segment, to)).or_default();
-        self.events.push(self.link_free, Event::Arrived { segment, to, ahead_for });
+        self.link.free_at = self.link.free_at.max(self.clock.now) + time;
+        self.measures.brought(self.clock.now, time);
+        self.link.arriving.entry((segment, to)).or_default();
+        self.clock.events.push(self.link.free_at, Event::Arrived { segment, to, ahead_for });
     }
 
     fn arrived(&mut self, segment: u64, to: WorkerId, ahead_for: Option<u64>) {
-        self.measures.last_arrival = self.now;
+        self.measures.last_arrival = self.clock.now;
         let (mut is_whole, mut gone) = (true, Gone::new());
         if let Some(cache) = &mut self.cache {
-            gone = cache.arrive(to, segment, ahead_for.map(OperationId), self.now);
+            gone = cache.arrive(to, segment, ahead_for.map(OperationId), self.clock.now);
             is_whole = cache.has(to, segment);
         }
         let range = self.range(segment);
@@ -244,7 +266,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             self.schedule.failed(range, to)
         }
         self.departed(to, &gone);
-        for (job, task) in self.arriving.remove(&(segment, to)).unwrap_or_default() {
+        for (job, task) in self.link.arriving.remove(&(segment, to)).unwrap_or_default() {
             self.read(job, task, to);
         }
     }
@@ -270,8 +292,8 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     /// A task has a slot. It reads beside itself, unless another worker has what it reads.
     fn start(&mut self, worker: WorkerId, assignment: Assignment) {
         let (job, task) = (assignment.job.0, assignment.task.0);
-        self.holding += 1;
-        self.measures.started(self.now, 2 * assignment.local_bytes >= assignment.input_bytes);
+        self.slots.holding += 1;
+        self.measures.started(self.clock.now, 2 * assignment.local_bytes >= assignment.input_bytes);
         let segment = self.jobs[&job].segment(task);
         if let Some(readers) = self.readers.get_mut(&segment) {
             readers.remove(&job);
@@ -286,57 +308,61 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         let has = |cache: &Cache| cache.has(at, segment);
         if self.cache.as_ref().is_some_and(has) {
             self.read(job, task, at);
-        } else if let Some(waiting) = self.arriving.get_mut(&(segment, at)) {
+        } else if let Some(waiting) = self.link.arriving.get_mut(&(segment, at)) {
             waiting.push((job, task));
         } else if self.cache.is_none() {
             self.read(job, task, at);
         } else {
             // It has gone since the job told who holds it.
-            self.measures.misrouted(self.now);
+            self.measures.misrouted(self.clock.now);
             self.schedule.evicted(self.range(segment), at);
             self.bring(segment, at, None);
-            self.arriving.entry((segment, at)).or_default().push((job, task));
+            self.link.arriving.entry((segment, at)).or_default().push((job, task));
         }
     }
 
     /// A task's input is at a worker: it computes on it, once a disk has read what is on disk only.
     fn read(&mut self, job: u64, task: u64, at: WorkerId) {
         let segment = self.jobs[&job].segment(task);
-        let mut begins = self.now;
+        let mut begins = self.clock.now;
         if let Some(cache) = &mut self.cache {
-            let (bytes, ready, gone) = cache.read(at, segment, OperationId(job), self.now);
-            self.measures.read(self.now, self.settings.task_bytes, bytes);
+            let (bytes, ready, gone) = cache.read(at, segment, OperationId(job), self.clock.now);
+            self.measures.read(self.clock.now, self.settings.task_bytes, bytes);
             begins = ready;
             self.departed(at, &gone);
         }
-        if begins > self.now { self.events.push(begins, Event::Begins { job, task }) } else { self.compute(job, task) }
+        if begins > self.clock.now {
+            self.clock.events.push(begins, Event::Begins { job, task })
+        } else {
+            self.compute(job, task)
+        }
     }
 
     fn compute(&mut self, job: u64, task: u64) {
-        self.computing += 1;
+        self.slots.computing += 1;
         let mut secs = self.jobs[&job].task_secs;
         if self.settings.spread > 0.0 {
-            secs *= 1.0 + self.settings.spread * (2.0 * self.times.unit() - 1.0);
+            secs *= 1.0 + self.settings.spread * (2.0 * self.chance.times.unit() - 1.0);
         }
         let took = (secs * 1e6) as Micros;
-        self.events.push(self.now + took, Event::Done { job, task, took });
+        self.clock.events.push(self.clock.now + took, Event::Done { job, task, took });
     }
 
     fn done(&mut self, job_id: u64, task: u64, took: Micros) {
-        self.computing -= 1;
-        self.holding -= 1;
+        self.slots.computing -= 1;
+        self.slots.holding -= 1;
         self.schedule.finished(JobId(job_id), TaskId(task), true);
         let job = self.jobs.get_mut(&job_id).expect("its tasks are not all done");
         self.rates.observe(&job.kind, self.settings.task_bytes, took as f64 / 1e6);
         self.schedule.set_io_rate(JobId(job_id), self.rates.estimate(&job.kind));
         job.left -= 1;
-        self.measures.done(self.now);
+        self.measures.done(self.clock.now);
         if job.left == 0 {
-            self.measures.job_done(job.number, job.arrived, self.now);
+            self.measures.job_done(job.number, job.arrived, self.clock.now);
             self.jobs.remove(&job_id);
             self.schedule.close(JobId(job_id));
             if let Some(cache) = &mut self.cache {
-                cache.ended(OperationId(job_id), self.now);
+                cache.ended(OperationId(job_id), self.clock.now);
             }
         }
     }

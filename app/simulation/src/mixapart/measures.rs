@@ -7,8 +7,7 @@ use crate::workload::Micros;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measures {
     pub warm: Micros,
-    pub arrived: u64,
-    pub done: u64,
+    pub tasks: Tasks,
     /// Tasks that computed, and that held a slot, times time.
     pub computing: f64,
     pub holding: f64,
@@ -16,27 +15,53 @@ pub(super) struct Measures {
     pub link: Micros,
     /// When the last transfer ended.
     pub last_arrival: Micros,
-    /// Of each task that started, in order: whether most of its input was there or arriving there.
-    pub near: Vec<bool>,
     /// Of each job that ended: its number, and the time from its arrival.
     pub jobs: Vec<(usize, Micros)>,
     /// When the last task ended.
     pub end: Micros,
-    /// Tasks whose input was at some worker when their job arrived.
-    pub cached: u64,
-    /// Bytes that tasks read where tiers have bounds, and those of them that were on a disk only.
-    pub input_bytes: u64,
-    pub disk_bytes: u64,
-    /// Tasks that were sent to who had evicted their input.
-    pub misrouted: u64,
-    /// How far what a job was taken to read a second was off what its tasks do read, as a share of that: the sum, and how many jobs.
-    pub rates_off: f64,
-    pub rates: u64,
+    pub read: Read,
+    pub rates: Rates,
     /// Blocks that came and went, and those that had before the warm-up ended.
     pub came: Counts,
     pub came_before: Counts,
     /// Segments that workers had at the end, each as often as it was there.
     pub copies: usize,
+}
+
+/// How many tasks there were, and what became of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tasks {
+    pub arrived: u64,
+    pub done: u64,
+    /// Those whose input was at some worker when their job arrived.
+    pub cached: u64,
+    /// Those that were sent to who had evicted their input.
+    pub misrouted: u64,
+    /// Of each one that started, in order: whether most of its input was there or arriving there.
+    pub near: Vec<bool>,
+}
+
+/// Bytes that tasks read where tiers have bounds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Read {
+    pub bytes: u64,
+    /// Those of them that were on a disk only.
+    pub disk_bytes: u64,
+}
+
+/// How far what a job was taken to read a second was off what its tasks do read, as a share of that.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates {
+    /// The sum.
+    pub off: f64,
+    pub jobs: u64,
+}
+
+impl Rates {
+    /// Of a job on average.
+    pub(super) fn mean_off(&self) -> f64 {
+        self.off / self.jobs.max(1) as f64
+    }
 }
 
 impl Measures {
@@ -52,27 +77,27 @@ impl Measures {
 
     pub(super) fn arrived(&mut self, now: Micros, tasks: u64, cached: u64) {
         if self.counts(now) {
-            self.arrived += tasks;
-            self.cached += cached;
+            self.tasks.arrived += tasks;
+            self.tasks.cached += cached;
         }
     }
 
     pub(super) fn rate(&mut self, now: Micros, taken_for: u64, is: f64) {
         if self.counts(now) {
-            self.rates_off += (taken_for as f64 / is - 1.0).abs();
-            self.rates += 1;
+            self.rates.off += (taken_for as f64 / is - 1.0).abs();
+            self.rates.jobs += 1;
         }
     }
 
     pub(super) fn read(&mut self, now: Micros, bytes: u64, disk_bytes: u64) {
         if self.counts(now) {
-            self.input_bytes += bytes;
-            self.disk_bytes += disk_bytes;
+            self.read.bytes += bytes;
+            self.read.disk_bytes += disk_bytes;
         }
     }
 
     pub(super) fn misrouted(&mut self, now: Micros) {
-        self.misrouted += u64::from(self.counts(now));
+        self.tasks.misrouted += u64::from(self.counts(now));
     }
 
     /// What came and went until the end.
@@ -86,12 +111,12 @@ impl Measures {
 
     pub(super) fn started(&mut self, now: Micros, near: bool) {
         if self.counts(now) {
-            self.near.push(near);
+            self.tasks.near.push(near);
         }
     }
 
     pub(super) fn done(&mut self, now: Micros) {
-        self.done += u64::from(self.counts(now));
+        self.tasks.done += u64::from(self.counts(now));
         self.end = now;
     }
 

@@ -46,21 +46,21 @@ impl MixApartOutcome {
         let slots = f64::from(settings.workers) * f64::from(settings.slots);
         let job_time: u64 = measures.jobs.iter().map(|(_, time)| time).sum();
         Self {
-            arrived: measures.arrived,
-            done: measures.done,
+            arrived: measures.tasks.arrived,
+            done: measures.tasks.done,
             computing: measures.computing / time,
             waiting: (measures.holding - measures.computing) / time / slots,
             link: measures.link as f64 / time,
-            local: share(&measures.near),
+            local: share(&measures.tasks.near),
             job_secs: job_time as f64 / 1e6 / measures.jobs.len().max(1) as f64,
-            cached: part(measures.cached, measures.arrived),
-            from_disk: part(measures.disk_bytes, measures.input_bytes),
+            cached: part(measures.tasks.cached, measures.tasks.arrived),
+            from_disk: part(measures.read.disk_bytes, measures.read.bytes),
             brought_ahead: measures.came.ahead,
             evicted_unread: part(measures.came.unread, measures.came.ahead),
             evicted: measures.came.evicted,
-            misrouted: measures.misrouted,
+            misrouted: measures.tasks.misrouted,
             copies: measures.copies as f64 / f64::from(settings.working_set.max(1)),
-            rate_off: measures.rates_off / measures.rates.max(1) as f64,
+            rate_off: measures.rates.mean_off(),
         }
     }
 }
@@ -85,11 +85,11 @@ impl MixApartBatch {
             job_secs[*number] = *time as f64 / 1e6;
         }
         let wave = (settings.workers * settings.slots) as usize;
-        let counted = measures.near.len().saturating_sub(wave);
+        let counted = measures.tasks.near.len().saturating_sub(wave);
         Self {
             secs: measures.end as f64 / 1e6,
             job_secs,
-            local: share(&measures.near[..counted]),
+            local: share(&measures.tasks.near[..counted]),
             link: measures.link as f64 / measures.last_arrival.max(1) as f64,
         }
     }

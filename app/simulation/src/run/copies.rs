@@ -40,15 +40,15 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Who is to give it by the plan does, else another one that has it, else shared storage.
     fn copy(&mut self, Load { segment, worker, from }: Load) {
-        let holders = from.into_iter().chain(self.holders[segment as usize].iter().copied());
+        let holders = from.into_iter().chain(self.segments.holders[segment as usize].iter().copied());
         let has = |holder: &u32| self.workers[*holder as usize].has[segment as usize] == Has::All;
         let giver = holders.filter(|holder| *holder != worker).find(has);
         let (Some(giver), Some(giving)) = (giver, self.cluster.giving) else { return self.load(segment, worker) };
-        self.advance(giver, self.now);
-        let begins = self.workers[giver as usize].free_at.max(self.now);
+        self.advance(giver, self.clock.now);
+        let begins = self.workers[giver as usize].free_at.max(self.clock.now);
         let service = self.cluster.service_at(giver as usize, segment, begins) as f64 * giving;
         let work = self.cluster.work(segment) * giving;
-        let there = self.workers[giver as usize].accept(self.now, work, service as u64, None);
+        let there = self.workers[giver as usize].accept(self.clock.now, work, service as u64, None);
         self.bring(segment, worker, there);
     }
 }
@@ -99,7 +99,7 @@ mod tests {
             ordered(giving, |engine| {
                 engine.query(Query { at: 0, client: 0, segments: vec![0] });
                 engine.until(1_000_000);
-                done = engine.pending[0].done;
+                done = engine.queries.pending[0].done;
             });
             done
         };

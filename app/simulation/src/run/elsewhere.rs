@@ -28,20 +28,20 @@ impl<O: Observer> Engine<'_, O> {
         let heard = self.ask_others(segment, worker);
         if let Some(ready) = heard.comes.filter(|ready| *ready <= heard.at + PATIENCE) {
             // It is given then.
-            self.measures.stalled(self.now);
-            self.events.push(ready.max(self.now + 1), Event::Access { query: slot, segment, worker });
+            self.measures.stalled(self.clock.now);
+            self.clock.events.push(ready.max(self.clock.now + 1), Event::Access { query: slot, segment, worker });
             return;
         }
-        if !self.holders[segment as usize].is_empty() {
-            self.measures.misrouted(self.now);
+        if !self.segments.holders[segment as usize].is_empty() {
+            self.measures.misrouted(self.clock.now);
             // The answer will say that there is a newer table.
-            self.poll_again(self.pending[slot as usize].client);
+            self.poll_again(self.queries.pending[slot as usize].client);
         }
         if let Some(giver) = heard.giver {
             self.give(slot, segment, worker, giver, heard.at);
         } else {
             let waited = heard.comes.map_or(0, |_| PATIENCE);
-            self.events.push(heard.at + waited, Event::Fetch { query: slot, segment, worker });
+            self.clock.events.push(heard.at + waited, Event::Fetch { query: slot, segment, worker });
         }
     }
 
@@ -57,18 +57,18 @@ impl<O: Observer> Engine<'_, O> {
     /// What others say whom a worker asks: those of the newest table, which comes to workers with the orders that follow from it, else the home
     /// of the segment, and who loads it, as those ask the same ones first.
     fn ask_others(&mut self, segment: u32, worker: u32) -> Heard {
-        if self.table_is_old && self.cluster.table_age.is_none() {
+        if self.tables.is_old && self.cluster.table_age.is_none() {
             self.renew_table();
         }
         let id = |worker: u32| WorkerId(u64::from(worker));
         let line: Vec<(WorkerId, u32)> =
-            self.table.routes[segment as usize].iter().map(|(holder, part)| (id(*holder), *part)).collect();
+            self.tables.newest.routes[segment as usize].iter().map(|(holder, part)| (id(*holder), *part)).collect();
         let homes = if line.is_empty() { vec![id(self.decide.home(segment))] } else { by_part(&line) };
         let is_other = |other: &WorkerId| *other != id(worker);
         let home = homes.iter().copied().find(is_other);
-        let wanting = self.holders[segment as usize].iter().map(|holder| id(*holder));
+        let wanting = self.segments.holders[segment as usize].iter().map(|holder| id(*holder));
         let mut asking = Asking::new(homes.into_iter().chain(wanting).filter(is_other), home);
-        let mut heard = Heard { at: self.now, giver: None, comes: None };
+        let mut heard = Heard { at: self.clock.now, giver: None, comes: None };
         while let Some(other) = asking.turn() {
             heard.at += self.cluster.round_trip;
             match self.workers[other.0 as usize].has[segment as usize] {
@@ -83,7 +83,7 @@ impl<O: Observer> Engine<'_, O> {
     /// Another worker, asked at `asked_at`, sends what the access wants, which takes its time as what a client is sent. The worker that asked
     /// keeps it where there is room, and answers then.
     fn give(&mut self, slot: u32, segment: u32, worker: u32, giver: u32, asked_at: Micros) {
-        let (now, query) = (self.now, self.pending[slot as usize].number);
+        let (now, query) = (self.clock.now, self.queries.pending[slot as usize].number);
         self.advance(giver, now);
         let begins = self.workers[giver as usize].free_at.max(asked_at);
         let service = self.cluster.service_at(giver as usize, segment, begins);
@@ -91,7 +91,7 @@ impl<O: Observer> Engine<'_, O> {
         self.observer.see(now, Fact::Given { query, segment, worker, from: giver });
         if self.takes(segment, worker) {
             self.bring(segment, worker, there);
-            self.events.push(there, Event::Access { query: slot, segment, worker });
+            self.clock.events.push(there, Event::Access { query: slot, segment, worker });
         } else {
             self.observer.see(now, Fact::PassedThrough { query, segment, worker });
             self.answered(slot, there);
@@ -123,8 +123,8 @@ mod tests {
         engine.load(2, other);
         engine.query(Query { at: 0, client: 0, segments: vec![2] });
         engine.until(5_000_000);
-        assert_eq!(engine.pending[0].left, 0);
-        engine.pending[0].done
+        assert_eq!(engine.queries.pending[0].left, 0);
+        engine.queries.pending[0].done
     }
 
     #[test]

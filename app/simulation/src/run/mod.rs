@@ -8,18 +8,20 @@ mod lead;
 mod observer;
 mod pick;
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
-use forebay_placement::{Candidate, QueueView};
+use forebay_placement::QueueView;
 
 use crate::cluster::{Client, ClusterSettings, InFlight, Routing, Table, Worker};
 use crate::decide::Planner;
 use crate::events::Events;
 use crate::metrics::{Measures, Outcome};
-use crate::random::Random;
 use crate::run::events::Event;
 use crate::workload::{Micros, Query};
+
+use access::Queries;
+use lead::Tables;
+use pick::Picking;
 
 pub use observer::{Fact, Observer, Unobserved};
 
@@ -67,30 +69,38 @@ struct Pending {
 
 struct Engine<'a, O> {
     cluster: &'a ClusterSettings,
-    routing: Routing,
+    picking: Picking,
     decide: &'a mut Planner,
     observer: &'a mut O,
     workers: Vec<Worker>,
     clients: Vec<Client>,
-    /// Which workers have each segment, or will.
+    segments: Segments,
+    tables: Tables,
+    queries: Queries,
+    reads: Reads,
+    measures: Measures,
+    clock: Clock,
+}
+
+/// The segments that there are.
+struct Segments {
+    /// Which workers have each one, or will.
     holders: Vec<Vec<u32>>,
-    table: Rc<Table>,
-    /// Whether who holds what has changed since the table was made.
-    table_is_old: bool,
-    /// Tables on their way to all clients, the oldest first.
-    sent: VecDeque<Rc<Table>>,
-    events: Events<Event>,
-    pending: Vec<Pending>,
-    free: Vec<u32>,
-    asked: u64,
+    /// So many have come into being.
+    known: usize,
+}
+
+/// What a window's plan is made from: how often each segment was read, and where that is asked for how often at once.
+struct Reads {
     counts: Vec<u64>,
     in_flight: Option<InFlight>,
-    known: usize,
-    random: Random,
-    /// Kept for its memory.
-    candidates: Vec<Candidate>,
-    measures: Measures,
+}
+
+/// Time, and what is to happen.
+struct Clock {
     now: Micros,
+    events: Events<Event>,
+    /// The last query has come.
     ending: bool,
 }
 
@@ -120,27 +130,17 @@ impl<'a, O: Observer> Engine<'a, O> {
         };
         let mut engine = Self {
             cluster,
-            routing: what.routing,
-            in_flight: decide.needs_concurrency().then(|| InFlight::new(total)),
+            picking: Picking::new(what.routing, what.seed),
+            reads: Reads { counts: vec![0; total], in_flight: decide.needs_concurrency().then(|| InFlight::new(total)) },
             decide,
             observer,
             workers: (0..cluster.workers).map(|_| Worker::new(total)).collect(),
             clients: (0..cluster.clients).map(|_| client()).collect(),
-            holders: vec![Vec::new(); total],
-            table,
-            table_is_old: false,
-            sent: VecDeque::new(),
-            events,
-            pending: Vec::new(),
-            free: Vec::new(),
-            asked: 0,
-            counts: vec![0; total],
-            known: what.segments,
-            random: Random::new(what.seed, 3),
-            candidates: Vec::new(),
+            segments: Segments { holders: vec![Vec::new(); total], known: what.segments },
+            tables: Tables::new(table),
+            queries: Queries::default(),
             measures: Measures::new(cluster),
-            now: 0,
-            ending: false,
+            clock: Clock { now: 0, events, ending: false },
         };
         engine.start();
         engine
@@ -148,25 +148,25 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Everything that happens up to `time`.
     fn until(&mut self, time: Micros) {
-        while self.events.next_at() <= time {
-            let (at, event) = self.events.pop().expect("there is a next one");
-            self.measures.pass(self.now, at);
-            self.now = at;
+        while self.clock.events.next_at() <= time {
+            let (at, event) = self.clock.events.pop().expect("there is a next one");
+            self.measures.pass(self.clock.now, at);
+            self.clock.now = at;
             self.event(event);
             // Of all that happens at one time one table is made.
-            if self.events.next_at() > at {
+            if self.clock.events.next_at() > at {
                 self.tell();
             }
         }
-        self.measures.pass(self.now, time);
-        self.now = time;
+        self.measures.pass(self.clock.now, time);
+        self.clock.now = time;
     }
 
     /// Lets those who wait be answered after the last query.
     fn drain(&mut self) {
-        self.ending = true;
-        while let Some((at, event)) = self.events.pop() {
-            self.now = self.now.max(at);
+        self.clock.ending = true;
+        while let Some((at, event)) = self.clock.events.pop() {
+            self.clock.now = self.clock.now.max(at);
             match event {
                 Event::Loaded { .. } | Event::Access { .. } | Event::Asked { .. } | Event::Fetch { .. } => self.event(event),
                 Event::Poll { .. } | Event::Told | Event::Fresh { .. } | Event::Window => {}
@@ -179,7 +179,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             Event::Loaded { worker, segment } => self.loaded(worker, segment),
             Event::Access { query, segment, worker } => self.access(query, segment, worker),
             Event::Asked { query, segment, worker } => {
-                let client = self.pending[query as usize].client;
+                let client = self.queries.pending[query as usize].client;
                 self.clients[client as usize].on_the_way[worker as usize] -= 1;
                 self.access(query, segment, worker);
             }
@@ -187,12 +187,12 @@ impl<'a, O: Observer> Engine<'a, O> {
             Event::Poll { client, periodic } => {
                 self.poll(client);
                 if periodic {
-                    self.events.push(self.now + self.cluster.poll, Event::Poll { client, periodic });
+                    self.clock.events.push(self.clock.now + self.cluster.poll, Event::Poll { client, periodic });
                 }
             }
             Event::Told => self.told(),
             Event::Fresh { segment } => {
-                self.known = self.known.max(segment as usize + 1);
+                self.segments.known = self.segments.known.max(segment as usize + 1);
                 let steps = self.decided(&[], None, |decide, state| decide.fresh(state, segment));
                 self.carry_out(&steps);
             }

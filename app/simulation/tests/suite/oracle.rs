@@ -13,9 +13,7 @@ pub struct Oracle {
     held: HashSet<(u32, u32)>,
     /// Of those that are loading: for an access that came to the wrong worker, and by no plan.
     given: HashSet<(u32, u32)>,
-    asked: HashMap<u64, usize>,
-    accepted: HashMap<u64, usize>,
-    ends: HashMap<u64, Micros>,
+    queries: Queries,
     /// The latest ones, the oldest first.
     tables: VecDeque<Table>,
     tables_of_clients: HashMap<u32, u64>,
@@ -25,6 +23,30 @@ pub struct Oracle {
     pub deletions: usize,
     pub loads: usize,
     pub answered: usize,
+}
+
+/// The queries that are not answered: accesses that were asked for and accepted, and when the last of these ends.
+#[derive(Default)]
+struct Queries {
+    asked: HashMap<u64, usize>,
+    accepted: HashMap<u64, usize>,
+    ends: HashMap<u64, Micros>,
+}
+
+impl Queries {
+    fn access(&mut self, query: u64, end: Micros) {
+        let accepted = self.accepted.entry(query).or_default();
+        *accepted += 1;
+        assert!(*accepted <= self.asked[&query], "query {query} had an access answered twice");
+        let last = self.ends.entry(query).or_default();
+        *last = end.max(*last);
+    }
+
+    fn answered(&mut self, query: u64, done: Micros) {
+        let asked = self.asked.remove(&query).expect("it was asked");
+        assert_eq!(self.accepted.remove(&query), Some(asked), "query {query} was answered in part");
+        assert!(Some(done) >= self.ends.remove(&query), "query {query} was answered before its last access");
+    }
 }
 
 /// How a segment's replicas go when a plan is carried out.
@@ -51,15 +73,8 @@ impl Oracle {
 
     /// Nobody may be left without an answer when a run is over.
     pub fn ended(&self) {
-        assert!(self.asked.is_empty(), "{} queries were not answered", self.asked.len());
-    }
-
-    fn access(&mut self, query: u64, end: Micros) {
-        let accepted = self.accepted.entry(query).or_default();
-        *accepted += 1;
-        assert!(*accepted <= self.asked[&query], "query {query} had an access answered twice");
-        let last = self.ends.entry(query).or_default();
-        *last = end.max(*last);
+        let asked = &self.queries.asked;
+        assert!(asked.is_empty(), "{} queries were not answered", asked.len());
     }
 
     fn drop_replica(&mut self, segment: u32, worker: u32) {
@@ -106,17 +121,17 @@ impl Observer for Oracle {
     fn see(&mut self, now: Micros, fact: Fact) {
         match fact {
             Fact::Asked { query, accesses } => {
-                assert_eq!(self.asked.insert(query, accesses), None);
+                assert_eq!(self.queries.asked.insert(query, accesses), None);
             }
             Fact::Accepted { query, segment, worker, done } => {
                 assert!(self.held.contains(&(segment, worker)), "worker {worker} answered for segment {segment} without it");
                 assert!(done > now, "an access takes time");
-                self.access(query, done);
+                self.queries.access(query, done);
             }
             Fact::PassedThrough { query, segment, worker } => {
                 // What was given for it is not kept.
                 self.given.remove(&(segment, worker));
-                self.access(query, now);
+                self.queries.access(query, now);
             }
             Fact::Given { segment, worker, from, .. } => {
                 assert!(self.held.contains(&(segment, from)), "worker {from} gave segment {segment} without it");
@@ -124,9 +139,7 @@ impl Observer for Oracle {
                 self.given.insert((segment, worker));
             }
             Fact::Answered { query, done } => {
-                let asked = self.asked.remove(&query).expect("it was asked");
-                assert_eq!(self.accepted.remove(&query), Some(asked), "query {query} was answered in part");
-                assert!(Some(done) >= self.ends.remove(&query), "query {query} was answered before its last access");
+                self.queries.answered(query, done);
                 self.answered += 1;
             }
             Fact::Loading { segment, worker } => {

@@ -53,7 +53,7 @@ impl World<'_> {
     pub(super) fn held_by_gateway(&self) -> Option<Violation> {
         self.plan.gateway()?;
         let (held, open, unanswered) =
-            (*self.seen.held.lock(), self.server.uploads_open() as u64, self.course.asked.unanswered());
+            (*self.seen.held.lock(), self.shared.server.uploads_open() as u64, self.course.asked.unanswered());
         (held != Holding::default() || open > unanswered).then(|| {
             let what = format!("the gateway has {held:?}; {open} uploads are open at the store, {unanswered} were not answered");
             Violation::new(Rule::NothingLeft, what)
@@ -63,7 +63,7 @@ impl World<'_> {
     /// Nothing is held for anybody any more, but blocks that a node may still come for.
     pub(super) fn left_over(&self) -> Option<Violation> {
         let pinned = self.seen.pinned.lock();
-        let unclaimed = self.course.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
+        let unclaimed = self.course.counts.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
         (pinned.iter().sum::<u64>() > unclaimed)
             .then(|| Violation::new(Rule::NothingLeft, format!("bytes pinned by worker: {pinned:?}, {unclaimed} at most in all")))
     }
