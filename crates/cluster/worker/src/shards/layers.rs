@@ -208,8 +208,9 @@ fn tune_within(kept: &Kept, id: u128, path: &std::path::Path, size: f64, otherwi
 fn tune(path: &std::path::Path, size: f64) -> Result<(Store, u64)> {
     let writer = Store::open_to_change(path)?;
     writer.tune_with(size, 1)?;
-    writer.close()?;
     let store = Store::open(path)?;
+    store.adopt_verified(&writer);
+    writer.close()?;
     let bytes = store.inspect()?.bytes;
     Ok((store, bytes))
 }

@@ -93,6 +93,7 @@ impl Shards {
             let shards = Arc::clone(self);
             self.background.spawn(within(current(), async move {
                 let written = shards.make_all(&served).await.then_some(served.id);
+                shards.leave_damaged(&served);
                 shards.merge_much(written);
             }));
         }
@@ -219,7 +220,7 @@ impl Shards {
             match verdict {
                 Verdict::Write => rest.push(call),
                 Verdict::Done(number) => ended.push((call, number)),
-                Verdict::Refused(error) => call.end(Err(error)),
+                Verdict::Refused(error) => call.end(Err(served.instead_of(error))),
             }
         }
         *calls = rest;
