@@ -47,7 +47,7 @@ impl Shards {
         let (mut hits, mut done) = (Vec::new(), 0);
         while done < shards.len() {
             let end = (done + at_once).min(shards.len());
-            let pages = shards[done..end].iter().map(|(shard, _)| self.search_one(*shard, condition, after, limit));
+            let pages = (done..end).map(|place| self.search_one(shards[place].0, condition, after, limit));
             let mut all = try_join_all(pages).await?;
             all.push(hits);
             hits = lowest(kind, all, limit);

@@ -5,7 +5,7 @@
 //! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), what is there of changes that two
 //! workers' disks have ([`Kept`], [`ending`]), what becomes of an object of a log that comes with the word of it ([`told`]) and of a call that is
 //! asked for again ([`Calls`]), how much may wait for a shard ([`StepQueue`]), how a dataset comes to have more or
-//! fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
+//! fewer shards ([`recut`], [`pieces`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
 //! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI

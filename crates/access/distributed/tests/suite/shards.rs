@@ -7,15 +7,21 @@ use crate::bed::{Bed, rows};
 
 /// Clerks 0 to 299 with a name each, as `/lake/clerks.shards` of three shards.
 async fn clerks(bed: &Bed) {
+    clerks_by(bed, "clerks", &KeyMap::Hash(3)).await;
+}
+
+/// The same under another name, where a map says which shard has which keys.
+async fn clerks_by(bed: &Bed, name: &str, map: &KeyMap) {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     let columns = Columns::new(vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text)], "id").unwrap();
-    let path = "/lake/clerks.shards".parse().unwrap();
+    let path = format!("/lake/{name}.shards").parse().unwrap();
     let mut creating = forebay_shards::create(&bed.client, &path, columns.clone(), vec![0.9], false).await.unwrap();
+    creating.by(map);
     let folder = tempfile::tempdir().unwrap();
-    for shard in 0..3 {
+    for shard in 0..map.shards() {
         let part = folder.path().join(shard.to_string());
         let mut building = Store::build(&part, columns.clone(), 0.01).unwrap();
-        for id in (0..300u64).filter(|id| KeyMap::Hash(3).shard_of(&Key::U64(*id)) == shard) {
+        for id in (0..300u64).filter(|id| map.shard_of(&Key::U64(*id)) == shard) {
             building.push(Key::U64(id), vec![Value::Text(format!("clerk {} {id}", ["a", "b", "c"][id as usize % 3]))]).unwrap();
         }
         building.finish().unwrap();
@@ -48,6 +54,31 @@ async fn a_dataset_is_joined_on_the_cluster_and_asked_alone_from_here() {
         let before = bed.control().jobs().await.unwrap().len();
         assert_eq!(rows(&cluster, &sql).await, rows(&here, &sql).await, "{sql}");
         assert_eq!(bed.control().jobs().await.unwrap().len() - before, jobs, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn shards_of_ranges_that_are_left_out_lack_no_rows_on_the_cluster() {
+    let bed = Bed::start(2).await;
+    clerks(&bed).await;
+    clerks_by(&bed, "ranged", &KeyMap::Ranges([100, 200].map(Key::U64).into())).await;
+    let orders: String = (0..1000).map(|order| format!("{order},{}\n", order % 400)).collect();
+    bed.put("orders.csv", format!("id,clerk\n{orders}").as_bytes());
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    for condition in [
+        "c.id between 90 and 110",
+        "c.id >= 250",
+        "c.id < 5 or c.id = 299",
+        "c.id between 150 and 160 and c.name like '%b%'",
+        "c.id in (7, 150, 299)",
+        "c.id > 200 and c.id < 200",
+    ] {
+        let query = |name: &str| {
+            format!(
+                "select count(*), min(o.id), max(c.name) from '/lake/orders.csv' o join '/lake/{name}.shards' c on o.clerk = c.id where {condition}"
+            )
+        };
+        assert_eq!(rows(&cluster, &query("ranged")).await, rows(&here, &query("clerks")).await, "{condition}");
     }
 }
 

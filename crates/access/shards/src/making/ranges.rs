@@ -31,6 +31,20 @@ impl ReshardTo {
         matches!(self, Self::Split(_) | Self::Merge(_))
     }
 
+    /// Whether what a dataset is about to have is this, where it is about one shard: a split point more in that one, or one less behind it.
+    pub(super) fn is_announced(self, dataset: &Dataset) -> bool {
+        let without = |splits: &[Key], place: u32| -> Vec<Key> {
+            let others = splits.iter().enumerate().filter(|(at, _)| *at != place as usize);
+            others.map(|(_, split)| split.clone()).collect()
+        };
+        let next = dataset.next.as_ref().and_then(|next| next.splits.as_ref());
+        match (self, &dataset.splits, next) {
+            (Self::Split(shard), Some(has), Some(next)) => next.len() == has.len() + 1 && without(next, shard) == **has,
+            (Self::Merge(shard), Some(has), Some(next)) => next.len() + 1 == has.len() && without(has, shard) == **next,
+            _ => false,
+        }
+    }
+
     /// About the bytes that its shards take of the folder at a time while it is given others: those that one new shard is cut out of, and that one.
     pub fn scratch_bytes(self, shards: &Shards) -> Result<u64> {
         let bytes_of = |share: &Share| shards.dataset.shards[share.shard as usize].bytes();

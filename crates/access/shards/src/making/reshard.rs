@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use forebay_client::{Client, RESHARD_SINCE};
 use forebay_navigation::{SWITCH_LIMITS, Share, tails_fit};
-use forebay_shard::KeyMap;
+use forebay_shard::{KeyMap, SPLIT_BYTES_MAX};
 use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed};
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
 
@@ -83,7 +83,7 @@ pub struct Cut {
 /// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
 /// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
 /// in the folder `scratch` of this machine. What somebody began and did not end is ended first: given again after it ended early, it goes on
-/// behind what is announced.
+/// behind what is announced. `Conflict` where what was announced is not what is wanted of one shard: its number was that of before.
 ///
 /// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
 pub async fn reshard(
@@ -100,13 +100,17 @@ pub async fn reshard(
             "{path}: the dataset is of a Forebay version that knew no changes of datasets: create it again with --replace"
         )));
     }
+    // What no dataset can have is said before anything is done.
+    Becoming::of(to, &shards.dataset)?;
     if shards.dataset.next.is_some() {
         progress(ReshardStep::Switching);
-        shards = end_begun(client, path, &shards).await.map_err(|error| stopped(error, ANNOUNCED))?;
-        // What was announced is what was wanted: the next shard of that number is another one.
-        if to.is_of_one() && shards.dataset.next.is_none() {
-            return Ok(shards);
+        let ended = end_begun(client, path, &shards).await.map_err(|error| stopped(error, ANNOUNCED))?;
+        // The shard that has that number now is another one.
+        if to.is_of_one() && ended.dataset.log != shards.dataset.log {
+            let has_next = shards.dataset.next.as_ref().is_some_and(|next| ended.dataset.log.as_ref() == Some(&next.log));
+            return if has_next && to.is_announced(&shards.dataset) { Ok(ended) } else { Err(too_late(path)) };
         }
+        shards = ended;
     }
     let before = shards.dataset.shards.len();
     if Becoming::of(to, &shards.dataset)?.is_as(&shards.dataset) && shards.dataset.next.is_none() {
@@ -124,8 +128,14 @@ pub async fn reshard(
         }
         let map = Becoming::of(to, &merged.dataset)?.map(&merged, scratch).await?;
         // A range of few keys is not cut, and nothing may be left to do.
-        let is_same = map == merged.dataset.map() && merged.dataset.next.is_none();
-        let cut = if is_same { None } else { Some(Cut::of(&merged, map, scratch, &progress).await?) };
+        let is_same = map == merged.dataset.map();
+        if let ReshardTo::Split(shard) = to
+            && is_same
+        {
+            return Err(uncut(path, shard));
+        }
+        let cut =
+            if is_same && merged.dataset.next.is_none() { None } else { Some(Cut::of(&merged, map, scratch, &progress).await?) };
         Ok((merged, cut))
     };
     let (merged, cut) = cutting.await.map_err(|error| stopped(error, AS_BEFORE))?;
@@ -254,7 +264,15 @@ impl Cut {
 }
 
 fn too_late(path: &ForebayPath) -> Error {
-    Error::conflict(format!("{path}: somebody else gave the dataset other shards, or replaced it"))
+    Error::conflict(format!(
+        "{path}: somebody else gave the dataset other shards, or replaced it: see what it has (`forebay shard status`) before you ask again"
+    ))
+}
+
+fn uncut(path: &ForebayPath, shard: u32) -> Error {
+    Error::invalid(format!(
+        "{path}: shard {shard} has one key, or keys that begin with the same {SPLIT_BYTES_MAX} bytes, and can't be cut in two"
+    ))
 }
 
 async fn open(client: &Client, path: &ForebayPath) -> Result<Shards> {

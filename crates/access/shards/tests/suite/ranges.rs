@@ -2,7 +2,7 @@
 
 use forebay_shard::{Key, KeyMap};
 use forebay_shard_store::Literal;
-use forebay_shards::{RangeStatus, ReshardTo, Shards, reshard};
+use forebay_shards::{Cut, RangeStatus, ReshardTo, Shards, reshard};
 use forebay_types::ErrorKind;
 use serde_json::json;
 
@@ -76,6 +76,39 @@ async fn shards_by_a_hash_are_not_cut_one_by_one_and_none_is_that_is_not_there()
     ] {
         let error = reshard(&bed.client, &path(name), to, &scratch, |_| {}).await.map(drop).unwrap_err();
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains(said), "{to:?}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shard_of_one_key_is_not_cut_and_all_stays_as_it_is() {
+    let bed = Bed::start(1).await;
+    let before = bed.create_by(NAME, &KeyMap::Ranges([500, 501].map(key).into()), vec![0.5]).await;
+    let scratch = bed.folder().join("scratch");
+    let error = reshard(&bed.client, &path(NAME), ReshardTo::Split(1), &scratch, |_| {}).await.map(drop).unwrap_err();
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("can't be cut in two"), "{error}");
+    let after = open(&bed).await;
+    assert_eq!((after.dataset().map(), &after.dataset().next), (before.dataset().map(), &None));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_announced_of_one_shard_is_done_once_and_who_wants_another_one_cut_is_told() {
+    let bed = Bed::start(1).await;
+    let (scratch, other) = (bed.folder().join("scratch"), Err(ErrorKind::Conflict));
+    for (name, splits, to, outcome) in [
+        ("a.shards", vec![500, 900, 1500, -500], ReshardTo::Split(1), Ok(())),
+        ("b.shards", vec![500, 900, 1500, -500], ReshardTo::Split(0), other),
+        ("c.shards", vec![500, 900, 1500, -500], ReshardTo::Merge(1), other),
+        ("d.shards", vec![500, -500], ReshardTo::Merge(1), Ok(())),
+        ("e.shards", vec![500, -500], ReshardTo::Merge(2), other),
+    ] {
+        let shards = bed.create_by(name, &ranges(), vec![0.5]).await;
+        let announced = KeyMap::Ranges(splits.into_iter().map(key).collect());
+        let cut = Cut::of(&shards, announced.clone(), &scratch, |_| {}).await.unwrap();
+        cut.announce().await.unwrap();
+        let done = reshard(&bed.client, &path(name), to, &scratch, |_| {}).await.map(drop).map_err(|error| error.kind());
+        assert_eq!(done, outcome, "{name}");
+        let now = Shards::open(&bed.client, &path(name)).await.unwrap();
+        assert_eq!((now.dataset().map(), &now.dataset().next), (announced, &None), "{name}: what was announced is there");
     }
 }
 

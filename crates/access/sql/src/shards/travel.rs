@@ -26,7 +26,7 @@ struct Written {
     /// Places of the columns.
     columns: Vec<usize>,
     limit: Option<usize>,
-    /// The shards that are asked, where these are not all or those of the keys.
+    /// The shards that are asked; none where keys say it.
     #[serde(default)]
     places: Option<Vec<usize>>,
 }
@@ -44,7 +44,7 @@ pub fn shard_scan_to_bytes(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<u
         conditions: asked.conditions.iter().map(Condition::to_json).collect(),
         columns: scan.schema.fields().iter().map(|field| columns.place(field.name())).collect::<Result<_>>()?,
         limit: scan.limit,
-        places: asked.ranges.is_some().then(|| scan.places.to_vec()),
+        places: asked.keys.is_none().then(|| scan.places.to_vec()),
     };
     serde_json::to_vec(&written).map(Some).map_err(|error| Error::internal(error.to_string()))
 }
@@ -54,6 +54,7 @@ pub fn shard_scan_of(bytes: &[u8], client: &Client, trace: Option<TraceContext>)
     let written: Written =
         serde_json::from_slice(bytes).map_err(|error| Error::corrupt(format!("a scan of shards can't be read: {error}")))?;
     // Who sends it may be anyone of the cluster.
+    Dataset::check_shape(written.dataset.shards.len(), &written.dataset.replicas)?;
     written.dataset.map().check(written.dataset.shards.len(), written.dataset.columns.key_type())?;
     let shards = Shards::at(client, written.path, written.id, written.dataset);
     let columns = shards.columns();
