@@ -119,6 +119,9 @@ impl Served {
 
     /// Answers in the shard's turn, on a thread that may block.
     pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<(Vec<u8>, Queued)> {
+        if let Some(damage) = self.store.load().damage() {
+            return Err(damage);
+        }
         let presumed = self.presumed_steps(&questions);
         self.dial.arrived(presumed);
         // Who is told when may go elsewhere as well.
@@ -185,13 +188,18 @@ impl Served {
         Ok(())
     }
 
-    /// Answers gets here and now; none where they may take long, as of bytes that are not verified yet, or as many are being answered so as may.
+    /// Answers gets here and now; none where they may take long, as of bytes that are not verified yet, or as many are being answered so as may,
+    /// and of files that were found to be damaged: who asks in its turn has them brought anew.
     pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<(Vec<u8>, Queued)>> {
+        let store = self.store.load();
+        if store.damage().is_some() {
+            return None;
+        }
         let steps = self.presumed_steps(questions);
         let turn = self.is_quick(questions).then(|| self.lanes.enter_now(steps))??;
         debug_assert!(questions.are_gets, "searches take their time");
         let began = forebay_runtime::now();
-        let answers = at_hand(|| answer_all(&self.store.load(), self.log_from(), questions, deadline))?;
+        let answers = at_hand(|| answer_all(&store, self.log_from(), questions, deadline))?;
         self.dial.arrived(steps);
         self.took(questions, steps, began.elapsed());
         drop(turn);
@@ -320,6 +328,16 @@ impl Served {
             true => Err(self.no_room()),
             false => Ok(self.log.as_ref()),
         }
+    }
+
+    /// Has it known which keys have records, for those who hold others up when they look: to verify the keys of a large shard takes a while.
+    pub(super) async fn have_keys(&self) -> Result<()> {
+        let store = self.store.load_full();
+        if let Some(known) = at_hand(|| store.verify_keys()) {
+            return known;
+        }
+        let verified = aside("verifying keys", move || store.verify_keys()).await;
+        verified.map_err(|error| self.instead_of(error))
     }
 
     /// What is told in the place of an error: where its files are damaged, that they come again.

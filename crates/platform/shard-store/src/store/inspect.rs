@@ -84,6 +84,11 @@ impl Store {
         self.view.load().shards.iter().try_for_each(|mapped| mapped.shard.verify())
     }
 
+    /// The same of what tells which keys have records.
+    pub fn verify_keys(&self) -> Result<()> {
+        self.view.load().shards.iter().try_for_each(|mapped| mapped.keys().map(drop))
+    }
+
     /// What was found to be damaged of its files since they were opened, if anything: no answer that needs it is given.
     pub fn damage(&self) -> Option<Error> {
         self.view.load().shards.iter().find_map(|mapped| mapped.shard.damage())

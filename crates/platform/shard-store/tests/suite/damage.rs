@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use forebay_shard::Key;
+use forebay_shard::{Key, at_hand};
 use forebay_shard_store::{Condition, Literal, Store, Test, pack};
 use forebay_types::ErrorKind;
 use rand::Rng;
@@ -86,6 +86,16 @@ fn damage_of_a_base_is_found_where_it_is_used_and_named() {
         assert!(error.message().contains(base.to_str().unwrap()), "{error}");
         assert!(error.message().contains("section 6") && error.message().contains("from byte "), "{error}");
     }
+}
+
+#[test]
+fn keys_are_verified_ahead_for_who_may_not_wait() {
+    let (_folder, path, all) = built(1, 300, 0.01);
+    let (store, key) = (Store::open(&path).unwrap(), all.keys().next().unwrap());
+    assert!(at_hand(|| store.contains(key)).is_none());
+    store.verify_keys().unwrap();
+    assert!(at_hand(|| store.contains(key)).unwrap().unwrap());
+    assert!(at_hand(|| store.get(key, None)).is_none(), "of records nothing is verified by that");
 }
 
 #[test]

@@ -143,6 +143,9 @@ impl Shards {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
         self.look_back(served, log, calls).await;
+        if calls.iter().flat_map(|call| &call.changes).any(|wanted| wanted.condition != ChangeIf::Always) {
+            served.have_keys().await?;
+        }
         let next = self.judge(served, log, calls).await?;
         if calls.is_empty() {
             return Ok(false);

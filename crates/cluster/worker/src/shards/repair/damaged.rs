@@ -32,12 +32,18 @@ impl Shards {
 
     async fn bring_anew(self: &Arc<Self>, served: Arc<Served>) {
         let asked = Arc::new(Asked { manifest: Arc::clone(&served.part.manifest), number: served.part.number });
-        let left = self.put_damaged_aside(&served).await;
-        if left.is_err() {
+        let aside = self.put_damaged_aside(&served).await;
+        if aside.is_err() {
             // Who asks next tries once more.
             served.is_leaving.store(false, Relaxed);
         }
+        // Before its files are removed, where letting go of what is mapped of them holds nobody up.
         drop(served);
+        let left = match aside {
+            Ok(Some(gone)) => gone.removed().await,
+            Ok(None) => return,
+            Err(error) => Err(error),
+        };
         let brought = match left {
             Ok(()) => self.served(&asked).await,
             Err(error) => Err(error),
@@ -50,24 +56,22 @@ impl Shards {
         }
     }
 
-    async fn put_damaged_aside(&self, served: &Arc<Served>) -> Result<()> {
+    /// None where it is not served any more: one that has made room, or has given way to what it was merged into, is not missed.
+    async fn put_damaged_aside(&self, served: &Arc<Served>) -> Result<Option<Gone>> {
         // Who makes its layers writes into its folder.
         let (_, is_changing, _) = served.dial.told();
         let _turn = match is_changing {
             true => Some(self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?),
             false => None,
         };
-        let gone = {
-            // One step for all others: who asks finds it, or neither it nor its files.
-            let mut all = self.served.lock();
-            if !all.get(&served.id).is_some_and(|there| Arc::ptr_eq(there, served)) {
-                return Ok(());
-            }
-            let folder = self.kept.put_aside(served.id)?;
-            let gone = all.remove(&served.id);
-            debug_assert!(!self.kept.has(served.id), "damaged files are nothing to open again");
-            Gone(vec![(gone, folder)])
-        };
-        gone.removed().await
+        // One step for all others: who asks finds it, or neither it nor its files.
+        let mut all = self.served.lock();
+        if !all.get(&served.id).is_some_and(|there| Arc::ptr_eq(there, served)) {
+            return Ok(None);
+        }
+        let folder = self.kept.put_aside(served.id)?;
+        let gone = all.remove(&served.id);
+        debug_assert!(!self.kept.has(served.id), "damaged files are nothing to open again");
+        Ok(Some(Gone(vec![(gone, folder)])))
     }
 }
