@@ -127,7 +127,7 @@ impl Sections {
 }
 
 /// Which sections of a base have verified: for another opening of the same file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedSections {
     identity: u64,
     sections: u32,

@@ -153,21 +153,26 @@ impl Served {
                 weighed.weigh_up(worked() - before);
                 is_waited()
             };
-            let began = forebay_runtime::now();
+            let (verified, began) = (store.verified(), forebay_runtime::now());
             let answers = while_waited(go_on, || answer_all(&store, log_from, &asked, deadline));
             if let Some(damage) = store.damage() {
                 return Err(damage);
             }
+            let is_usual = store.verified() == verified;
             if !asked.are_gets {
                 turn.weigh(worked() - before);
             }
             // Held by the work itself until here: a caller that goes away leaves no room for another one beside it.
-            answers.map(|answers| (answers, began.elapsed(), turn.steps()))
+            answers.map(|answers| (answers, began.elapsed(), turn.steps(), is_usual))
         };
-        let (answers, took, steps) = aside("a question", work).await?;
+        let (answers, took, steps, is_usual) = aside("a question", work).await?;
         drop(waits);
         self.dial.corrected(presumed, steps);
-        self.took(&questions, steps, took);
+        match is_usual {
+            true => self.took(&questions, steps, took),
+            // What is verified once says nothing of what others wait for.
+            false => self.spent.answered(&questions, steps, took.as_secs_f64() * 1e6),
+        }
         Ok((answers, self.lanes.told(steps)))
     }
 

@@ -1,6 +1,6 @@
 //! What a shard takes, file by file, for whoever asks where its bytes are.
 
-use forebay_shard::Bounds;
+use forebay_shard::{Bounds, VerifiedSections};
 use forebay_types::{Error, Result};
 use serde::Serialize;
 
@@ -94,12 +94,17 @@ impl Store {
         self.view.load().shards.iter().find_map(|mapped| mapped.shard.damage())
     }
 
+    /// What of its files has verified, by compressed shard.
+    pub fn verified(&self) -> Vec<VerifiedSections> {
+        self.view.load().shards.iter().map(|mapped| mapped.shard.verified()).collect()
+    }
+
     /// Takes for verified what was so in another opening of the same folder.
     pub fn adopt_verified(&self, other: &Self) {
         debug_assert_eq!(self.path, other.path, "files are the same in one folder alone");
-        let (view, other) = (self.view.load(), other.view.load());
+        let (view, verified) = (self.view.load(), other.verified());
         for mapped in &view.shards {
-            other.shards.iter().for_each(|other| mapped.shard.believe(other.shard.verified()));
+            verified.iter().for_each(|verified| mapped.shard.believe(*verified));
         }
     }
 

@@ -96,6 +96,12 @@ fn keys_are_verified_ahead_for_who_may_not_wait() {
     store.verify_keys().unwrap();
     assert!(at_hand(|| store.contains(key)).unwrap().unwrap());
     assert!(at_hand(|| store.get(key, None)).is_none(), "of records nothing is verified by that");
+    let verified = store.verified();
+    store.get(key, None).unwrap();
+    let by_then = store.verified();
+    assert_ne!(by_then, verified, "that get took longer than the next one");
+    store.get(key, None).unwrap();
+    assert_eq!(store.verified(), by_then);
 }
 
 #[test]
