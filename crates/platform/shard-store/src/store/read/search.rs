@@ -43,7 +43,7 @@ impl Store {
         let query = condition.query(self.records()?)?;
         let view = self.view.load();
         // What has updates on top is found to be counted.
-        let is_counted = is_count && view.only_shards().is_some();
+        let is_counted = is_count && view.only_shards()?.is_some();
         let of = |mapped: &Arc<Mapped>| match is_counted {
             true => mapped.shard.count_steps(&query),
             false => mapped.shard.search_steps(&query, limit),
@@ -55,8 +55,9 @@ impl Store {
     fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
         let count = match view.only_shards() {
-            Some(all) => all.iter().map(|mapped| mapped.shard.count_while(query, &go_on)).sum(),
-            None => search(&view, query, None, None).map(|keys| keys.len() as u64),
+            Ok(Some(all)) => all.iter().map(|mapped| mapped.shard.count_while(query, &go_on)).sum(),
+            Err(error) => Err(error),
+            Ok(None) => search(&view, query, None, None).map(|keys| keys.len() as u64),
         };
         self.named(count)
     }
@@ -79,7 +80,7 @@ pub(super) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
 
 /// The keys in the order that they are kept in.
 pub(super) fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-    match view.only_shards() {
+    match view.only_shards()? {
         Some(all) => search_each(all, query, after, limit),
         None => ViewSearch::new(view, query)?.keys(after, limit),
     }
@@ -100,7 +101,7 @@ fn search_each(all: &[Arc<Mapped>], query: &Query, after: Option<&Key>, limit: O
 
 /// Keys of whole numbers: those below zero stand behind all others, and come first. One view answers for both.
 fn search_numbers(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-    if view.last_key().is_none_or(|last| !is_negative(&last)) {
+    if view.last_key()?.is_none_or(|last| !is_negative(&last)) {
         return search(view, query, after.filter(|key| !is_negative(key)), limit);
     }
     let from_below_zero = after.is_none_or(is_negative);
