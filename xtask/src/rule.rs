@@ -5,7 +5,7 @@ use std::fmt;
 /// What `cargo xtask tidy` looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A crate depends on a row of the workspace's list that is not above its own.
+    /// A crate depends on a member of the workspace's list that does not stand before it.
     Rings,
     /// Lines of files beyond the limit.
     FileLines,
@@ -86,7 +86,7 @@ impl Rule {
     /// What to do where it is broken.
     pub fn remedy(self) -> &'static str {
         match self {
-            Rule::Rings => "move what is needed to a row above both, or the crate to where it belongs in Cargo.toml's members",
+            Rule::Rings => "move what is needed to a crate before both, or the crate to where it belongs in Cargo.toml's members",
             Rule::FileLines => "a file this long holds two things: give the second one a file of its own",
             Rule::FunctionLines => "name the phases of the function and make each one a function",
             Rule::FolderFiles => "group the files by what they are about, a folder for each group",

@@ -28,6 +28,20 @@ fn a_way_in_does_not_depend_on_a_process() {
 }
 
 #[test]
+fn members_on_one_line_stand_in_its_order() {
+    let workspace = "[workspace]\nmembers = [\n    # ring 0: decisions\n    \"crates/core/inner\", \"crates/core/outer\",\n    # ring 2b: ways in\n    \"crates/access/door\",\n]\n";
+    let manifest = |name: &str, on: &str| format!("[package]\nname = \"{name}\"\n[dependencies]\n{on}.workspace = true\n");
+    let checkout = |inner: &str, outer: &str| {
+        Checkout::new()
+            .file("Cargo.toml", workspace)
+            .file("crates/core/inner/Cargo.toml", &manifest("inner", inner))
+            .file("crates/core/outer/Cargo.toml", &manifest("outer", outer))
+    };
+    assert!(checkout("serde", "inner").found(Rule::Rings).is_empty());
+    assert_eq!(checkout("outer", "serde").places(Rule::Rings), ["crates/core/inner/Cargo.toml:4"]);
+}
+
+#[test]
 fn tests_may_depend_on_any_row() {
     let manifest = "[package]\nname = \"inner\"\n[dev-dependencies]\ntesting.workspace = true\n";
     assert!(Checkout::new().file("crates/core/inner/Cargo.toml", manifest).found(Rule::Rings).is_empty());
