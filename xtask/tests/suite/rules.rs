@@ -72,6 +72,36 @@ fn a_crowded_folder_weighs_the_files_past_the_limit() {
 }
 
 #[test]
+fn a_wide_struct_weighs_its_fields_past_the_limit() {
+    let rows = |count: usize| (0..count).map(|index| format!("    f{index}: [u8; 1 << 2],\n")).collect::<String>();
+    let odd = "    #[arg(value_parser = a::b(1..=1 << 53), long = \"a: b\")]\n    g: Map<a::B, fn(c: u8) -> u8>, // d: e\n";
+    let code = format!(
+        "//! A.\nstruct Marker;\nstruct Pair(u8, u8);\nstruct Most<T: Fn(u8)> {{\n{}{odd}}}\n\npub struct More {{\n{}{odd}}}\nenum One {{ A {{ {} }} }}\n",
+        rows(11),
+        rows(13),
+        rows(13),
+    );
+    let found = Checkout::new().file("crates/access/door/src/a.rs", &code).found(Rule::StructFields);
+    let found: Vec<_> = found.iter().map(|finding| (finding.line, finding.weight, finding.what.as_str())).collect();
+    assert_eq!(found, [(20, 2, "`More` has 14 fields, 12 are the most")]);
+}
+
+#[test]
+fn a_file_of_a_few_lines_is_found_unless_it_has_a_type_or_is_where_a_room_begins() {
+    let few = "//! A struct of words alone.\nfn a() {}\n";
+    let checkout = Checkout::new()
+        .file("crates/access/door/src/a.rs", few)
+        .file("crates/access/door/src/b.rs", "//! B.\ntrait B {}\n")
+        .file("crates/access/door/src/c.rs", &format!("//! C.\n{}", "\n".repeat(29)))
+        .file("crates/access/door/src/room/mod.rs", few)
+        .file("crates/access/door/src/bin/door.rs", few)
+        .file("crates/access/door/src/lib.rs", "//! A.\n#[cfg(test)]\nmod tests;\n")
+        .file("crates/access/door/src/tests.rs", few)
+        .file("crates/access/door/tests/suite/d.rs", few);
+    assert_eq!(checkout.places(Rule::SmallFiles), ["crates/access/door/src/a.rs:0"]);
+}
+
+#[test]
 fn a_file_without_a_head_is_found() {
     let checkout = Checkout::new().file("crates/access/door/src/a.rs", "// Not a head.\n");
     assert_eq!(checkout.places(Rule::Heads), ["crates/access/door/src/a.rs:1"]);
