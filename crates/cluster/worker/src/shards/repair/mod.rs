@@ -3,6 +3,8 @@
 //! Owns: who is told to bring what, in which order, and copies from worker to worker ([`copy`]).
 //!
 //! Never does: choose the holders, which their rank says, nor the source of a copy, which `core/navigation` does.
+//!
+//! Start with [`Shards::follow`].
 
 mod copy;
 
