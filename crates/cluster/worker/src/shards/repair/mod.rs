@@ -4,6 +4,8 @@
 //! damaged ([`damaged`]).
 //!
 //! Never does: choose the holders, which their rank says, nor the source of a copy, which `core/navigation` does.
+//!
+//! Start with [`Shards::follow`].
 
 mod copy;
 mod damaged;
