@@ -285,7 +285,9 @@ impl Mounts {
             let Some(bound) = door.mount.options.bandwidth else { continue };
             let share = door.state.lock().share;
             let most = (bound.bytes_per_sec() / parts.max(1)).max(1);
-            door.set_share(MountShare { bytes_per_sec: Some(share.bytes_per_sec.map_or(most, |now| now.min(most))), ..share });
+            let kept = share.bytes_per_sec.map_or(most, |now| now.min(most));
+            debug_assert!(share.bytes_per_sec.is_none_or(|now| kept <= now), "nobody takes more since nothing is heard");
+            door.set_share(MountShare { bytes_per_sec: Some(kept), ..share });
         }
     }
 
