@@ -58,6 +58,8 @@ pub(crate) struct Outcome {
     pub(crate) of_s3: BTreeMap<&'static str, u64>,
     /// What queries came to, and how often they were run again.
     pub(crate) queries: BTreeMap<&'static str, u64>,
+    /// Tasks that schedulers and executors have at rest.
+    pub(crate) tasks: BTreeMap<String, usize>,
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
@@ -155,6 +157,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         on_two_disks: world.course.on_two_disks(),
         of_s3: world.course.asked.served(),
         queries: world.course.queries.counts(),
+        tasks: world.tasks_of_queries(),
         refused: world.course.refused(),
         faults,
         broken: breaks.len() as u64,
