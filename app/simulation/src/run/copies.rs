@@ -14,6 +14,8 @@ impl<O: Observer> Engine<'_, O> {
         if self.cluster.giving.is_none() {
             return self.load(load.segment, load.worker);
         }
+        // To a coordinator it is loading from now on.
+        self.measures.replicas += 1;
         self.workers[load.worker as usize].ordered.push_back(load);
         self.begin_copies(load.worker);
     }
@@ -30,6 +32,8 @@ impl<O: Observer> Engine<'_, O> {
     fn begin_copies(&mut self, worker: u32) {
         while self.workers[worker as usize].copying.len() < AT_ONCE {
             let Some(load) = self.workers[worker as usize].ordered.pop_front() else { return };
+            // It is counted as it begins, or not at all.
+            self.measures.replicas -= 1;
             // A reader may have brought it meanwhile.
             if self.takes(load.segment, worker) {
                 self.workers[worker as usize].copying.push(load.segment);
@@ -85,10 +89,11 @@ mod tests {
     fn copies_come_one_after_the_other_and_four_are_asked_for_at_once() {
         ordered(Some(4.0), |engine| {
             assert_eq!((engine.workers[1].copying.len(), engine.workers[1].ordered.len()), (4, 2));
+            assert_eq!(engine.measures.replicas, 6 + 6, "what is to be asked for is on its way");
             engine.until(4 * SERVICE);
             assert_eq!((has(engine), engine.workers[1].copying.len(), engine.workers[1].ordered.len()), (1, 4, 1));
             engine.until(6 * 4 * SERVICE);
-            assert_eq!((has(engine), engine.workers[1].copying.len()), (6, 0));
+            assert_eq!((has(engine), engine.workers[1].copying.len(), engine.measures.replicas), (6, 0, 6 + 6));
         });
     }
 

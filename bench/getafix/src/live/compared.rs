@@ -7,27 +7,13 @@ use forebay_bench_harness::median;
 use forebay_coordinator::PlacementSettings;
 use forebay_placement::Policy;
 use forebay_types::{Error, Result};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use tokio::task::JoinSet;
 
+use super::arrivals::{Arrival, OBJECT_BYTES, OBJECTS, READ_BYTES, SENDS, WINDOW, WINDOWS, WINDOWS_SETTLED, WORKERS, arrivals};
 use super::predicted::{Given, Predicted};
 use super::rig::Rig;
 use super::{LiveFigure, LiveSettings, placement};
 
-pub(super) const WORKERS: usize = 8;
-/// Bytes a second that each sends: little of what two cores can do.
-pub(super) const SENDS: u64 = 10_000_000;
-/// Share of what they send together that is asked for.
-const LOAD: f64 = 0.7;
-pub(super) const OBJECTS: usize = 100;
-pub(super) const OBJECT_BYTES: usize = 1 << 20;
-pub(super) const READ_BYTES: u64 = 256 << 10;
-/// Users have a minute.
-pub(super) const WINDOW: Duration = Duration::from_secs(4);
-/// Windows before reads count, and of all.
-pub(super) const WINDOWS_SETTLED: u32 = 3;
-pub(super) const WINDOWS: u32 = 6;
 /// Between two looks at how many copies there are.
 const LOOK: Duration = Duration::from_millis(100);
 /// Reads, one after the other, of which the middle one says what a read takes beside its bytes.
@@ -36,13 +22,6 @@ const ALONE: usize = 32;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How far what is live may be from what was predicted, as a ratio.
 const WITHIN: [f64; 2] = [0.85, 1.15];
-
-/// A read: when it comes, of the object of which rank, from where on.
-pub(super) struct Arrival {
-    pub(super) at: Duration,
-    pub(super) rank: usize,
-    pub(super) start: u64,
-}
 
 /// What a policy came to.
 #[derive(Clone, Copy)]
@@ -109,30 +88,6 @@ fn at_most(figure: &'static str, unit: &'static str, (ours, peer): (f64, f64), m
         bar: most.map_or_else(|| "none".to_string(), |most| format!("ratio <= {most}")),
         met: most.is_none_or(|most| ratio <= most),
         ..LiveFigure::default()
-    }
-}
-
-/// As they come at random, so many a second on average, until all windows are over.
-fn arrivals(seed: u64) -> Vec<Arrival> {
-    let a_second = LOAD * SENDS as f64 * WORKERS as f64 / READ_BYTES as f64;
-    let mut random = SmallRng::seed_from_u64(seed);
-    let mut sum = 0.0;
-    let steps: Vec<f64> = (1..=OBJECTS)
-        .map(|rank| {
-            sum += 1.0 / rank as f64;
-            sum
-        })
-        .collect();
-    let (mut at, mut all) = (0.0, Vec::new());
-    loop {
-        at -= (1.0 - random.random::<f64>()).ln() / a_second;
-        if at >= (WINDOW * WINDOWS).as_secs_f64() {
-            return all;
-        }
-        let drawn = random.random::<f64>() * sum;
-        let rank = steps.partition_point(|step| *step < drawn).min(OBJECTS - 1);
-        let start = random.random_range(0..=OBJECT_BYTES as u64 - READ_BYTES);
-        all.push(Arrival { at: Duration::from_secs_f64(at), rank, start });
     }
 }
 
@@ -206,18 +161,5 @@ mod tests {
         let met = [84.0, 86.0, 114.0, 116.0, f64::NAN].map(|live| within("p99", "ms", live, 100.0).met);
         assert_eq!(met, [false, true, true, false, false]);
         assert!(!within("storage", "replicas", 100.0, 0.0).met);
-    }
-
-    #[test]
-    fn arrivals_are_the_same_for_all_and_ask_for_their_share() {
-        let all = arrivals(7);
-        let again = arrivals(7);
-        assert!(all.iter().zip(&again).all(|(one, other)| (one.at, one.rank, one.start) == (other.at, other.rank, other.start)));
-        assert!(all.len() == again.len() && all.is_sorted_by_key(|arrival| arrival.at));
-        let asked = all.len() as f64 * READ_BYTES as f64 / (WINDOW * WINDOWS).as_secs_f64();
-        let share = asked / (SENDS as f64 * WORKERS as f64);
-        assert!((share / LOAD - 1.0).abs() < 0.1, "{share}");
-        let first = all.iter().filter(|arrival| arrival.rank == 0).count() as f64 / all.len() as f64;
-        assert!((first / 0.193 - 1.0).abs() < 0.2, "a hundred by Zipf of 1: {first}");
     }
 }

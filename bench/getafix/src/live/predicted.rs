@@ -7,7 +7,7 @@ use forebay_coordinator::PlacementSettings;
 use forebay_placement::Policy;
 use forebay_simulation::{ClusterSettings, Leading, Micros, Query, Recorded, Routing, Scenario, Way, Workload};
 
-use super::compared::{Arrival, OBJECT_BYTES, OBJECTS, READ_BYTES, SENDS, WINDOWS, WINDOWS_SETTLED, WORKERS};
+use super::arrivals::{Arrival, OBJECT_BYTES, OBJECTS, READ_BYTES, SENDS, WINDOWS, WINDOWS_SETTLED, WORKERS};
 
 /// The middle of so many runs of the simulator is its word.
 const SEEDS: u64 = 5;
@@ -82,7 +82,7 @@ fn micros(time: Duration) -> Micros {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::compared::WINDOW;
+    use crate::live::arrivals::WINDOW;
     use crate::live::{LiveSettings, placement};
 
     /// What is predicted of two reads of one object at a time, ten times a second, where each object stays where it is.
