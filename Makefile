@@ -46,7 +46,7 @@ test-light:
 	FOREBAY_VERSITYGW="$(VERSITYGW)" $(CARGO) test --locked
 
 test-engine:
-	$(CARGO) test $(FAST) $(ENGINE)
+	$(CARGO) test $(FAST) $(ENGINE) -p forebay-tpch
 
 # After the engine's tests, which build the binary that the Flight SQL tests start.
 test-python: test-engine

@@ -98,9 +98,9 @@ enum Name {
 enum Mixapart {
     /// A cold job against ingesting first, where ingesting takes as long as computing.
     Cold,
-    /// I/O-intensive at reuse 0.8 against all data local.
+    /// I/O-intensive by reuse against all data local.
     IoReuse,
-    /// CPU-intensive at reuse 0.5 against all data local.
+    /// CPU-intensive by reuse against all data local.
     CpuReuse,
     /// The data scheduler on against fetching on demand, at reuse 0.2 to 0.6.
     Schedule,

@@ -1,30 +1,10 @@
-//! A real S3 server in process, for tests, benchmarks and the demo.
+//! Servers that others wrote, as tests start them.
 //!
-//! Owns: [`S3Server`], which speaks signed S3 over HTTP from a folder, with a bound on its bandwidth, a latency, counters
-//! and faults on demand. Keys are byte-exact, every write has its ETag from the start, a GET reads one open file and
-//! obeys `If-Match`.
-//!
-//! Beside it [`SecondServer`] starts one that others wrote, for what both must say the same of, and [`Postgres`] a database server.
-//!
-//! Never does: durability. Writes are atomic but not synced; this server stands in for a store, it isn't one.
-//!
-//! It runs on a thread of its own, so that what it does is neither scheduled with nor blocked by what is tested.
+//! Owns: [`SecondServer`], an S3 server for what it and the one of `forebay-demo` must both say the same of, and [`Postgres`], a database
+//! server. Never does: what the binary has; nothing that is released depends on this.
 
-mod bodies;
-mod counters;
-mod faults;
-mod gate;
-mod pace;
 mod postgres;
 mod second_server;
-mod server;
-mod service;
-mod settings;
-mod store;
 
-pub use counters::S3Counters;
-pub use faults::Fault;
 pub use postgres::{POSTGRES_PASSWORD, Postgres};
 pub use second_server::SecondServer;
-pub use server::S3Server;
-pub use settings::{ACCESS_KEY, S3Settings, SECRET_KEY};

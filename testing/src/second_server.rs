@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
 use tempfile::TempDir;
-
-use crate::{ACCESS_KEY, SECRET_KEY};
 
 /// How long it may take to start.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);

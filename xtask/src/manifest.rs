@@ -1,6 +1,6 @@
 //! What the rules read of Cargo.toml: the workspace's rows and rings, a crate's name and what it depends on.
 
-/// A row of the workspace's list.
+/// A member of the workspace's list.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// The crate's folder, from the root.
@@ -9,7 +9,7 @@ pub(crate) struct Row {
     pub(crate) ring: String,
 }
 
-/// The rows of `members`, in their order. A comment `# ring N: ..` begins a ring, any other one ends it.
+/// The members of the list, in their order, as many on a line as stand there. A comment `# ring N: ..` begins a ring, any other one ends it.
 pub(crate) fn rows(workspace: &str) -> Vec<Row> {
     let mut ring = String::new();
     let mut rows = Vec::new();
@@ -18,8 +18,9 @@ pub(crate) fn rows(workspace: &str) -> Vec<Row> {
         if let Some(comment) = line.strip_prefix('#') {
             let named = comment.trim().strip_prefix("ring ").and_then(|rest| rest.split(':').next());
             ring = named.unwrap_or_default().to_owned();
-        } else if let Some(folder) = line.split('"').nth(1) {
-            rows.push(Row { folder: folder.to_owned(), ring: ring.clone() });
+        } else {
+            let folders = line.split('"').skip(1).step_by(2);
+            rows.extend(folders.map(|folder| Row { folder: folder.to_owned(), ring: ring.clone() }));
         }
     }
     rows

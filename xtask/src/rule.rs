@@ -5,7 +5,7 @@ use std::fmt;
 /// What `cargo xtask tidy` looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// A crate depends on a row of the workspace's list that is not above its own.
+    /// A crate depends on a member of the workspace's list that does not stand before it.
     Rings,
     /// Lines of files beyond the limit.
     FileLines,
@@ -13,6 +13,10 @@ pub enum Rule {
     FunctionLines,
     /// Source files of a folder beyond the limit.
     FolderFiles,
+    /// Fields of structs beyond the limit.
+    StructFields,
+    /// A file of a few lines that has no type of its own.
+    SmallFiles,
     /// A file that does not say what it is for.
     Heads,
     /// A name or word that says nothing, or that belongs to one machine.
@@ -39,11 +43,13 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of the report.
-    pub const ALL: [Rule; 15] = [
+    pub const ALL: [Rule; 17] = [
         Rule::Rings,
         Rule::FileLines,
         Rule::FunctionLines,
         Rule::FolderFiles,
+        Rule::StructFields,
+        Rule::SmallFiles,
         Rule::Heads,
         Rule::Words,
         Rule::Circles,
@@ -64,6 +70,8 @@ impl Rule {
             Rule::FileLines => "file-lines",
             Rule::FunctionLines => "function-lines",
             Rule::FolderFiles => "folder-files",
+            Rule::StructFields => "struct-fields",
+            Rule::SmallFiles => "small-files",
             Rule::Heads => "heads",
             Rule::Words => "words",
             Rule::Circles => "circles",
@@ -86,10 +94,12 @@ impl Rule {
     /// What to do where it is broken.
     pub fn remedy(self) -> &'static str {
         match self {
-            Rule::Rings => "move what is needed to a row above both, or the crate to where it belongs in Cargo.toml's members",
+            Rule::Rings => "move what is needed to a crate before both, or the crate to where it belongs in Cargo.toml's members",
             Rule::FileLines => "a file this long holds two things: give the second one a file of its own",
             Rule::FunctionLines => "name the phases of the function and make each one a function",
             Rule::FolderFiles => "group the files by what they are about, a folder for each group",
+            Rule::StructFields => "give fields that go together a type of their own, or let the struct own fewer things",
+            Rule::SmallFiles => "put the functions where they are used, or beside others of their kind",
             Rule::Heads => "begin the file with a line `//!` that says what it is for",
             Rule::Words => "say it by its own name; a path of one machine does not belong into the project",
             Rule::Circles => "move what both modules need into a third one, or hand it over as an argument",

@@ -39,6 +39,12 @@ pub(crate) fn is_name(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphanumeric()
 }
 
+/// The name that a text begins with.
+pub(crate) fn name_at(text: &str) -> &str {
+    let text = text.trim_start();
+    &text[..text.bytes().take_while(|&byte| is_name(byte)).count()]
+}
+
 /// The place behind the brace that closes the one at `open`.
 pub(crate) fn end_of_block(code: &str, open: usize) -> usize {
     let mut depth = 0usize;

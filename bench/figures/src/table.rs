@@ -106,7 +106,7 @@ pub enum Better {
 impl Figure {
     /// Which way is better: what the table says, else what the bar says.
     pub fn better(&self) -> Better {
-        let by_bar = if self.bar.as_ref().is_none_or(|bar| bar.at_least) { Better::More } else { Better::Less };
+        let by_bar = if self.bar.as_ref().is_none_or(Bar::wants_more) { Better::More } else { Better::Less };
         self.better.unwrap_or(by_bar)
     }
 }

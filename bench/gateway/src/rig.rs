@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use forebay_bench_harness::until_input_ends;
 use forebay_client::{AdminRequest, Client, ClientSettings};
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_node::Node;
 use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_transport::Security;
 use forebay_types::{MountOptions, split_mix};
 

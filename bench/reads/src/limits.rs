@@ -85,7 +85,8 @@ fn sent(mut send: impl FnMut(&mut TcpStream, usize) -> io::Result<()>, piece: us
 fn send_file(socket: &TcpStream, file: &File, at: usize, bytes: usize) -> io::Result<()> {
     let (mut at, end) = (at as u64, (at + bytes) as u64);
     while at < end {
-        if rustix::fs::sendfile(socket, file, Some(&mut at), (end - at) as usize)? == 0 {
+        let left = (end - at) as usize;
+        if rustix::fs::sendfile(socket, file, Some(&mut at), left)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }

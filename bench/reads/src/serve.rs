@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay_bench_harness::{say, security};
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_node::{AccessRule, GatewaySettings, Node};
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_transport::Address;
 use forebay_types::{Error, Result};
 use tokio::sync::mpsc::Receiver;

@@ -19,7 +19,7 @@ mod waiting;
 pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
 pub use events::{EventLog, Told};
-pub use forebay_testing::Fault;
+pub use forebay_demo::Fault;
 pub use proxy::Proxy;
 pub use spans::{Spans, trace_id, traceparent};
 pub use waiting::{until, until_asked};

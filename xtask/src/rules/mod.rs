@@ -4,8 +4,9 @@ mod arrows;
 mod circles;
 mod density;
 mod doors;
+mod fields;
+mod files;
 mod floors;
-mod heads;
 mod links;
 mod pages;
 mod rings;
@@ -21,7 +22,8 @@ pub(crate) fn run(tree: &Tree) -> Vec<Finding> {
     let rules = [
         rings::find,
         sizes::find,
-        heads::find,
+        fields::find,
+        files::find,
         words::find,
         circles::find,
         floors::find,

@@ -1,4 +1,4 @@
-//! A crate depends only on rows above its own, and the ways in do not depend on the processes.
+//! A crate depends only on members that stand before it, and the ways in do not depend on the processes.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn find(tree: &Tree) -> Vec<Finding> {
         for (line, name) in dependencies(&tree.manifests[&row.folder]) {
             let Some(&on) = names.get(name).filter(|_| name != BESIDE) else { continue };
             let what = if on >= index {
-                format!("depends on {name}, whose row in Cargo.toml's members is not above its own")
+                format!("depends on {name}, which does not stand before it in Cargo.toml's members")
             } else if row.ring == "2b" && tree.rows[on].ring == "2a" {
                 format!("depends on {name}: rings 2a and 2b meet only through core/protocol")
             } else {

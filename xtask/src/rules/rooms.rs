@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::rule::{Finding, Rule};
-use crate::source::{find_words, is_name, line_at};
+use crate::source::{find_words, line_at, name_at};
 use crate::tree::{RustFile, Tree};
 
 const DEFINES: [&str; 3] = ["struct ", "enum ", "union "];
@@ -85,11 +85,6 @@ fn generics(text: &str) -> usize {
         before = byte;
     }
     text.len()
-}
-
-fn name_at(text: &str) -> &str {
-    let text = text.trim_start();
-    &text[..text.bytes().take_while(|&byte| is_name(byte)).count()]
 }
 
 fn is_in_room(home: &str, path: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::tree::Checkout;
 fn checkout(headless: usize, ratchet: &str) -> Checkout {
     let mut checkout = Checkout::new().file(RATCHET_PATH, ratchet);
     for index in 0..headless {
-        checkout = checkout.file(&format!("crates/access/door/src/f{index}.rs"), "fn f() {}\n");
+        checkout = checkout.file(&format!("crates/access/door/src/f{index}.rs"), "struct F;\n");
     }
     checkout
 }

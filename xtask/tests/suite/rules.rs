@@ -28,6 +28,20 @@ fn a_way_in_does_not_depend_on_a_process() {
 }
 
 #[test]
+fn members_on_one_line_stand_in_its_order() {
+    let workspace = "[workspace]\nmembers = [\n    # ring 0: decisions\n    \"crates/core/inner\", \"crates/core/outer\",\n    # ring 2b: ways in\n    \"crates/access/door\",\n]\n";
+    let manifest = |name: &str, on: &str| format!("[package]\nname = \"{name}\"\n[dependencies]\n{on}.workspace = true\n");
+    let checkout = |inner: &str, outer: &str| {
+        Checkout::new()
+            .file("Cargo.toml", workspace)
+            .file("crates/core/inner/Cargo.toml", &manifest("inner", inner))
+            .file("crates/core/outer/Cargo.toml", &manifest("outer", outer))
+    };
+    assert!(checkout("serde", "inner").found(Rule::Rings).is_empty());
+    assert_eq!(checkout("outer", "serde").places(Rule::Rings), ["crates/core/inner/Cargo.toml:4"]);
+}
+
+#[test]
 fn tests_may_depend_on_any_row() {
     let manifest = "[package]\nname = \"inner\"\n[dev-dependencies]\ntesting.workspace = true\n";
     assert!(Checkout::new().file("crates/core/inner/Cargo.toml", manifest).found(Rule::Rings).is_empty());
@@ -55,6 +69,36 @@ fn a_crowded_folder_weighs_the_files_past_the_limit() {
     }
     let found = checkout.found(Rule::FolderFiles);
     assert_eq!((found[0].path.as_str(), found[0].weight), ("crates/access/door/src/part", 2));
+}
+
+#[test]
+fn a_wide_struct_weighs_its_fields_past_the_limit() {
+    let rows = |count: usize| (0..count).map(|index| format!("    f{index}: [u8; 1 << 2],\n")).collect::<String>();
+    let odd = "    #[arg(value_parser = a::b(1..=1 << 53), long = \"a: b\")]\n    g: Map<a::B, fn(c: u8) -> u8>, // d: e\n";
+    let code = format!(
+        "//! A.\nstruct Marker;\nstruct Pair(u8, u8);\nstruct Most<T: Fn(u8)> {{\n{}{odd}}}\n\npub struct More {{\n{}{odd}}}\nenum One {{ A {{ {} }} }}\n",
+        rows(11),
+        rows(13),
+        rows(13),
+    );
+    let found = Checkout::new().file("crates/access/door/src/a.rs", &code).found(Rule::StructFields);
+    let found: Vec<_> = found.iter().map(|finding| (finding.line, finding.weight, finding.what.as_str())).collect();
+    assert_eq!(found, [(20, 2, "`More` has 14 fields, 12 are the most")]);
+}
+
+#[test]
+fn a_file_of_a_few_lines_is_found_unless_it_has_a_type_or_is_where_a_room_begins() {
+    let few = "//! A struct of words alone.\nfn a() {}\n";
+    let checkout = Checkout::new()
+        .file("crates/access/door/src/a.rs", few)
+        .file("crates/access/door/src/b.rs", "//! B.\ntrait B {}\n")
+        .file("crates/access/door/src/c.rs", &format!("//! C.\n{}", "\n".repeat(29)))
+        .file("crates/access/door/src/room/mod.rs", few)
+        .file("crates/access/door/src/bin/door.rs", few)
+        .file("crates/access/door/src/lib.rs", "//! A.\n#[cfg(test)]\nmod tests;\n")
+        .file("crates/access/door/src/tests.rs", few)
+        .file("crates/access/door/tests/suite/d.rs", few);
+    assert_eq!(checkout.places(Rule::SmallFiles), ["crates/access/door/src/a.rs:0"]);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forebay_client::Client;
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_testing::{ACCESS_KEY, SECRET_KEY};
 use forebay_tpch::Tpch;
 use forebay_types::{Error, Result, ResultExt};
 use object_store::aws::AmazonS3Builder;

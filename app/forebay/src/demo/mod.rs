@@ -17,7 +17,7 @@ mod stage;
 use std::fs;
 use std::os::unix::process::CommandExt;
 
-use forebay_testing::{ACCESS_KEY, SECRET_KEY};
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
 use forebay_types::{Error, ResultExt};
 
 use crate::cli::DemoArgs;

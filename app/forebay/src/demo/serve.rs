@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use forebay_testing::{S3Server, S3Settings};
+use forebay_demo::{S3Server, S3Settings};
 use forebay_types::{Error, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 

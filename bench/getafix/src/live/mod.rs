@@ -1,7 +1,9 @@
 //! The live bars: four workers, each held to a number of bytes a second that it sends, and skewed reads over TCP whose
 //! popularity shifts half way. The peer, in the same run, is rendezvous hashing with one replica.
 
+mod arrivals;
 mod compared;
+mod predicted;
 mod readers;
 mod rig;
 

@@ -1,11 +1,14 @@
 //! The live cluster that the bars run against, with all objects loaded and a known order of their popularity.
 
+use std::time::{Duration, Instant};
+
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
+use forebay_demo::{S3Server, S3Settings};
 use forebay_node::Node;
-use forebay_testing::{S3Server, S3Settings};
+use forebay_placement::holder;
 use forebay_transport::Security;
-use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, Validate};
+use forebay_types::{Error, ForebayPath, MountOptions, ObjectVersion, Result, RouteKey, Validate, WorkerId};
 use forebay_worker::Tuning;
 use tempfile::TempDir;
 
@@ -78,6 +81,32 @@ impl Rig {
     pub(super) fn replicas(&self) -> u64 {
         let status = self.node.coordinator.as_ref().expect("it leads").placement(1);
         status.replicas_held + status.replicas_loading
+    }
+
+    /// Each object with the worker that has it before anything is planned, as numbers.
+    pub(super) fn homes(&self) -> Vec<(u32, u32)> {
+        let mut workers: Vec<WorkerId> = self.node.workers.iter().map(|worker| worker.id()).collect();
+        workers.sort_unstable();
+        let home = |version: &ObjectVersion| {
+            let home = holder(RouteKey::of(version.mount, &version.key, 0), &workers);
+            workers.iter().position(|worker| Some(*worker) == home).unwrap_or(0) as u32
+        };
+        (0..).zip(&self.versions).map(|(object, version)| (object, home(version))).collect()
+    }
+
+    /// Waits until a window has ended, for which something is read: without reads nothing is planned, and nobody hears of windows.
+    pub(super) async fn window_begins(&self, window: Duration) -> Result<()> {
+        let plans = || self.node.coordinator.as_ref().expect("it leads").placement(1).runs;
+        let coldest = self.ranks.last().copied().unwrap_or(0);
+        self.client.read(self.client.operation(), &self.versions[coldest], 0..1).await?;
+        let (before, began) = (plans(), Instant::now());
+        while plans() == before {
+            if began.elapsed() >= window * 3 {
+                return Err(Error::internal("nothing was planned in three windows"));
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
     }
 }
 

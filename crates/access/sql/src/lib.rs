@@ -6,7 +6,6 @@
 //! once a row was given out.
 //!
 //! Start with [`Engine::over_client`] and [`Engine::execute`]; [`Query`] gives batches, which [`output`] writes.
-//! [`tpch`] has the 22 queries and their published answers.
 
 mod albis;
 mod caches;
@@ -41,7 +40,6 @@ mod steps;
 mod stores;
 
 pub mod output;
-pub mod tpch;
 
 pub use albis::{TableScan, table_scan, table_source};
 pub use catalog::TableName;

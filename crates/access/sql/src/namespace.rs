@@ -231,5 +231,7 @@ mod tests {
         one.put(&Path::from("k"), "new".into()).await.unwrap();
         let error = source.get(&path).await.unwrap_err();
         assert!(matches!(error, object_store::Error::Precondition { .. }), "{error}");
+        let parts = source.get_ranges(&path, &[0..1, 2..3]).await;
+        assert!(matches!(parts, Err(object_store::Error::Precondition { .. })), "{parts:?}");
     }
 }

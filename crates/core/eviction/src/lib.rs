@@ -2,7 +2,7 @@
 //!
 //! Owns: the policy of eviction ([`S3Fifo`]) with the uses that it spends ([`Uses`]), and the claims on what was brought ahead ([`Claims`]).
 //! Never does: take anything out, hold a byte, or look at a clock; callers do that, the block store and the worker with memory and disks,
-//! the model in `testing/simulation` with counts and simulated time.
+//! the model in `app/simulation` with counts and simulated time.
 //!
 //! The policy is from "FIFO queues are all you need for cache eviction" (SOSP'23).
 

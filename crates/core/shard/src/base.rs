@@ -15,25 +15,10 @@ use crate::model::schema::Schema;
 use crate::part::Part;
 use crate::psi::{Column, Psi};
 use crate::record::codes::Codes;
+use crate::sections::{HEAD, Sections, section};
 
 /// The kind of a base part in its header; layers have the numbers of their kinds.
 pub(crate) const BASE_KIND: u64 = 0;
-
-/// The sections of a base part, in order.
-pub(crate) mod section {
-    pub(crate) const NUMBERS: usize = 0;
-    pub(crate) const SCHEMA: usize = 1;
-    pub(crate) const ALPHABET: usize = 2;
-    pub(crate) const COLUMNS: usize = 3;
-    pub(crate) const ATTRIBUTES: usize = 4;
-    pub(crate) const DIRECTORY: usize = 5;
-    pub(crate) const PAYLOAD: usize = 6;
-    pub(crate) const STARTS: usize = 7;
-    pub(crate) const RECORDS: usize = 8;
-    pub(crate) const DICTIONARY: usize = 9;
-    pub(crate) const KEYS: usize = 10;
-    pub(crate) const CODES: usize = 15;
-}
 
 /// The numbers of a base part, in the order of the file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,16 +84,20 @@ pub(crate) struct Base {
     /// Values that the record text has by number.
     pub(crate) codes: Codes,
     unpacker: OnceLock<DDict<'static>>,
+    /// What of it has verified: stands before each use of anything that does not say so itself.
+    pub(crate) sections: Sections,
 }
 
 impl Base {
-    /// Verifies a base part.
+    /// Opens a base part by its head; what else it has is to be verified, by [`need`](Self::need), before it is used.
     pub(crate) fn open(bytes: Bytes) -> Result<Self> {
-        let part = Part::open(bytes)?;
+        let sections = Sections::new(Part::open_head(bytes)?);
+        let part = &sections.part;
         let corrupt = |what: &str| Error::corrupt(format!("a shard's base does not hold together: {what}; build it again"));
         if part.kind != BASE_KIND {
             return Err(Error::invalid("this part of a shard is a layer, not its base; name the base file"));
         }
+        sections.need(HEAD)?;
         let numbers = Numbers::read(&part.section(section::NUMBERS));
         if numbers.records > numbers.symbols || numbers.symbols >= 1 << 31 || numbers.flat > 1 {
             return Err(corrupt("its numbers"));
@@ -130,7 +119,7 @@ impl Base {
             [numbers.row_bits as u32, numbers.symbol_bits as u32, numbers.unit as u32],
             columns,
         );
-        let keys = KeyIndex::open(&part, section::KEYS, schema.key_type, numbers.records as usize);
+        let keys = KeyIndex::open(part, section::KEYS, schema.key_type, numbers.records as usize);
         let lengths = part.section(section::ATTRIBUTES);
         let attributes = (0..schema.attributes.len())
             .map(|index| std::array::from_fn(|number| load(&lengths, index * 24 + number * 8)))
@@ -165,7 +154,14 @@ impl Base {
             codes,
             unpacker: OnceLock::new(),
             schema,
+            sections,
         })
+    }
+
+    /// Verifies sections that were not used yet.
+    #[inline]
+    pub(crate) fn need(&self, wanted: u32) -> Result<()> {
+        self.sections.need(wanted)
     }
 
     /// The dictionary of the record text, prepared at its first use.

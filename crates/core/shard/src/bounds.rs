@@ -11,6 +11,7 @@ use crate::model::value::{Value, ValueType};
 use crate::query::locate;
 use crate::query::predicate::Query;
 use crate::record::Record;
+use crate::sections::{KEYS, ROWS};
 use crate::shard::Shard;
 
 /// The ends of the values of an attribute, in the bytes that are ordered as these are. Null is none of them.
@@ -109,6 +110,7 @@ pub fn is_excluded(query: &Query, schema: &Schema, bounds: &[Option<Bounds>]) ->
 impl Shard {
     /// What the values of each attribute lie between; none of one that has no values. Reads two records for each.
     pub fn bounds(&self) -> Result<Vec<Option<Bounds>>> {
+        self.base.need(KEYS | ROWS)?;
         (0..self.schema().attributes.len()).map(|attribute| self.bounds_of(attribute)).collect()
     }
 

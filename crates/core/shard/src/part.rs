@@ -25,14 +25,33 @@ pub(crate) struct Part {
     pub(crate) kind: u64,
     pub(crate) shard: u64,
     pub(crate) id: u64,
-    sections: Vec<Bytes>,
+    sections: Vec<Section>,
     pub(crate) bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Section {
+    /// With the padding, which stays readable behind it so that loads at its end take the fast way.
+    bytes: Bytes,
+    from: u64,
+    length: usize,
+    sum: u64,
+}
+
+fn corrupt(what: &str) -> Error {
+    Error::corrupt(format!("a shard's part does not verify: {what}; fetch or build it again"))
 }
 
 impl Part {
     /// Verifies `bytes` from the first to the last and cuts it into sections.
     pub(crate) fn open(bytes: Bytes) -> Result<Self> {
-        let corrupt = |what: &str| Error::corrupt(format!("a shard's part does not verify: {what}; fetch or build it again"));
+        let part = Self::open_head(bytes)?;
+        (0..part.sections.len()).try_for_each(|index| part.verify(index))?;
+        Ok(part)
+    }
+
+    /// The same of the header and the table of sections alone: each of these is to be verified before it is used.
+    pub(crate) fn open_head(bytes: Bytes) -> Result<Self> {
         if bytes.len() < HEADER_BYTES || &bytes[..8] != MAGIC {
             return Err(corrupt("it does not begin as one"));
         }
@@ -59,20 +78,32 @@ impl Part {
             let (from, length, sum) = (load(&bytes, entry), load(&bytes, entry + 8), load(&bytes, entry + 16));
             let end = from.checked_add(length).filter(|end| *end <= bytes.len() as u64);
             let Some(end) = end else { return Err(corrupt("a section lies outside of it")) };
-            let section = bytes.slice(from as usize..end as usize);
-            if u64::from(forebay_types::crc32c(&section)) != sum {
-                return Err(corrupt(&format!("the checksum of section {index}, {length} bytes from byte {from} on")));
-            }
-            // The padding stays readable behind the section, so that loads at its end take the fast way.
-            sections.push(bytes.slice(from as usize..(end as usize + PADDING).min(bytes.len())));
+            let section = bytes.slice(from as usize..(end as usize + PADDING).min(bytes.len()));
+            debug_assert!(length <= section.len() as u64, "a section ends before its padding does");
+            sections.push(Section { bytes: section, from, length: length as usize, sum });
         }
         let kind = load(&bytes, 8) >> 16 & 0xffff;
         Ok(Self { kind, shard: load(&bytes, 16), id: load(&bytes, 24), sections, bytes: bytes.len() })
     }
 
+    /// Verifies the section at `index`; one that is not there has no bytes.
+    pub(crate) fn verify(&self, index: usize) -> Result<()> {
+        let Some(Section { bytes, from, length, sum }) = self.sections.get(index) else { return Ok(()) };
+        match u64::from(forebay_types::crc32c(&bytes[..*length])) == *sum {
+            true => Ok(()),
+            false => Err(corrupt(&format!("the checksum of section {index}, {length} bytes from byte {from} on"))),
+        }
+    }
+
     /// The section at `index` with its padding; empty if there is none.
     pub(crate) fn section(&self, index: usize) -> Bytes {
-        self.sections.get(index).cloned().unwrap_or_default()
+        self.sections.get(index).map(|section| section.bytes.clone()).unwrap_or_default()
+    }
+
+    /// Its bytes, without the padding.
+    #[cfg(test)]
+    pub(crate) fn length_of(&self, index: usize) -> usize {
+        self.sections.get(index).map_or(0, |section| section.length)
     }
 }
 

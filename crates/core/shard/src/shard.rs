@@ -29,6 +29,7 @@ use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
 use crate::sampling::{QueryCounters, Sampler};
+use crate::sections::{DICTIONARY, KEYS, PSI, ROWS, WALKS};
 use crate::window::Window;
 
 /// A shard of records over the bytes of its parts.
@@ -91,9 +92,15 @@ thread_local! {
 }
 
 impl Shard {
-    /// Verifies the parts and puts them together.
+    /// Puts the parts together. Of the base the head is verified, and each other section when it is used first; layers are as a whole.
     pub fn open(base: Bytes, layers: impl IntoIterator<Item = Bytes>) -> Result<Self> {
-        let base = Base::open(base)?;
+        Self::open_named("", base, layers)
+    }
+
+    /// The same of a base that errors call by a name, as of its file: damage of it may be found later.
+    pub fn open_named(name: &str, base: Bytes, layers: impl IntoIterator<Item = Bytes>) -> Result<Self> {
+        let mut base = Base::open(base)?;
+        base.sections.name = name.to_string();
         if base.numbers.flat == 1 {
             return Err(Error::invalid("this shard holds flat text, not records; open it as text"));
         }
@@ -134,29 +141,38 @@ impl Shard {
         self.check_columns(columns)?;
         self.sampler.get(columns);
         work::begins(self.get_steps());
+        self.base.need(KEYS)?;
         let Some(record) = self.base.keys.find(key) else { return Ok(false) };
+        if columns.is_some_and(<[usize]>::is_empty) {
+            out.clear();
+            return Ok(true);
+        }
         let set = self.layers.load();
         self.read(&set, record, columns, out)?;
         Ok(true)
     }
 
     /// Whether there is a record of `key`. No value is read for it.
-    pub fn contains(&self, key: &Key) -> bool {
-        self.base.keys.find(key).is_some()
+    pub fn contains(&self, key: &Key) -> Result<bool> {
+        self.base.need(KEYS)?;
+        Ok(self.base.keys.find(key).is_some())
     }
 
     /// The first key in order.
-    pub fn first_key(&self) -> Option<Key> {
-        (self.base.records() > 0).then(|| self.base.keys.get(0))
+    pub fn first_key(&self) -> Result<Option<Key>> {
+        self.base.need(KEYS)?;
+        Ok((self.base.records() > 0).then(|| self.base.keys.get(0)))
     }
 
     /// The last key in order.
-    pub fn last_key(&self) -> Option<Key> {
-        self.base.records().checked_sub(1).map(|record| self.base.keys.get(record))
+    pub fn last_key(&self) -> Result<Option<Key>> {
+        self.base.need(KEYS)?;
+        Ok(self.base.records().checked_sub(1).map(|record| self.base.keys.get(record)))
     }
 
     /// Calls with the key and the values of each record above `after`, in the order of keys, until it returns false.
     pub fn scan(&self, after: Option<&Key>, mut call: impl FnMut(Key, &Record) -> Result<bool>) -> Result<()> {
+        self.base.need(KEYS)?;
         let mut record = after.map_or(0, |key| self.base.keys.rank(key, true));
         // What no layer has the text of is read side by side: one after the other each step waits for memory.
         let walks = LayerBuilder::new(self.base.clone(), &[])?;
@@ -167,6 +183,7 @@ impl Shard {
                 self.read(&set, record, None, &mut out)?;
                 call(self.base.keys.get(record), &out)?.then_some(1)
             } else {
+                self.base.need(WALKS)?;
                 walks.read_from(record, |record, out| call(self.base.keys.get(record), out))?
             };
             let Some(read) = read else { break };
@@ -202,6 +219,7 @@ impl Shard {
             if let Some(Some(slice)) = set.blocks.get((u64::from(record) >> set.blocks_shift) as usize)
                 && !columns.is_some_and(|columns| self.are_sampled(set, record, columns))
             {
+                self.base.need(DICTIONARY)?;
                 let index = (u64::from(record) & ((1 << set.blocks_shift) - 1)) as u32;
                 let first = record - record % BLOCK_RECORDS;
                 let place = BlockPlace {
@@ -213,6 +231,7 @@ impl Shard {
                 let mut reader = BlockReader { context, dictionary: &|| self.base.unpacker(), raw: &mut scratch.raw };
                 return slice.read(place, &self.base.codes, columns, &mut reader, out);
             }
+            self.base.need(WALKS)?;
             chains::read(&self.base, set, &mut scratch.chains, record, columns, out);
             Ok(())
         })
@@ -231,6 +250,7 @@ impl Shard {
 
     /// The same as long as `go_on` says so; its error where it ends before.
     pub fn search_while(&self, query: &Query, limit: Option<usize>, after: Option<&Key>, go_on: &GoOn<'_>) -> Result<Page> {
+        self.base.need(KEYS)?;
         let (set, query) = (self.layers.load(), query.alone());
         // One more than is asked for tells whether there are more.
         let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
@@ -321,16 +341,19 @@ impl Shard {
 
     /// Steps that a search is estimated to take: its backward search is made for that, and tells how many rows there are to find.
     pub fn search_steps(&self, query: &Query, limit: Option<usize>) -> Result<u64> {
+        self.base.need(PSI)?;
         let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
         Ok(work::of_search(&self.base, &Test::of(&self.base, query.alone())?, count))
     }
 
     /// The same for a count.
     pub fn count_steps(&self, query: &Query) -> Result<u64> {
+        self.base.need(PSI)?;
         Ok(work::of_count(&self.base, &Test::of(&self.base, query)?))
     }
 
     fn with_searcher<T>(&self, set: &LayerSet, go_on: &GoOn<'_>, call: impl FnOnce(&Searcher<'_>) -> Result<T>) -> Result<T> {
+        self.base.need(ROWS)?;
         let read = |record: u32, columns: &[usize], out: &mut Record| self.read(set, record, Some(columns), out);
         call(&Searcher { base: &self.base, set, sampler: &self.sampler, read: &read, waited: Waited::new(go_on) })
     }

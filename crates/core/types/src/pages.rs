@@ -93,6 +93,7 @@ impl PageSet {
         for page in run.pages() {
             self.words[page as usize / 64] |= 1 << (page % 64);
         }
+        debug_assert!(run.pages().all(|page| self.contains(page)), "{run:?} is in the set");
         self.check();
     }
 
@@ -107,6 +108,7 @@ impl PageSet {
         while self.words.last() == Some(&0) {
             self.words.pop();
         }
+        debug_assert!(!run.pages().any(|page| self.contains(page)), "nothing of {run:?} is in the set");
         self.check();
     }
 

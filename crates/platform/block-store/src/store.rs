@@ -40,7 +40,7 @@ impl BlockStore {
         let mut folders = vec![Folder::open(&settings.folder)?];
         let (settings, left_out) = with_usable_disks(settings, &mut folders)?;
         let mut core = Core::new(settings, patience)?;
-        core.left_out.extend(left_out);
+        core.folder_faults.left_out.extend(left_out);
         let core = Arc::new(core);
         core.disks.iter().for_each(|disk| core.recover(disk));
         let threads = Threads::start(&core, folders)?;
@@ -149,7 +149,7 @@ impl BlockStore {
 
     /// Disks of the disk tier that are left out now, because they can't be used, or fail.
     pub fn disks_out(&self) -> u64 {
-        (self.core.left_out.len() + self.core.disks.iter().filter(|disk| !disk.takes()).count()) as u64
+        (self.core.folder_faults.left_out.len() + self.core.disks.iter().filter(|disk| !disk.takes()).count()) as u64
     }
 
     /// Gives back the memory of freed temporary blocks that no other one has used for `idle`.
@@ -225,7 +225,7 @@ impl BlockStore {
 
     /// How full the tiers are.
     pub fn usage(&self) -> Usage {
-        let (disks, known) = (&self.core.disks, self.core.left_out.iter().chain(&self.core.too_large));
+        let (disks, known) = (&self.core.disks, self.core.folder_faults.all());
         Usage {
             dram: tier_usage(&self.core.dram),
             disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),

@@ -135,6 +135,8 @@ table! {
     WORKER_SHARDS_LAYERED: Counters = "forebay_worker_shards_layered_total" [];
     /// Shards that made room for others.
     WORKER_SHARDS_EVICTED: Counters = "forebay_worker_shards_evicted_total" [];
+    /// Shards whose files did not verify when they were used, and were brought anew.
+    WORKER_SHARDS_DAMAGED: Counters = "forebay_worker_shards_damaged_total" [];
     /// Records of shards that were written or deleted.
     WORKER_SHARD_CHANGES: Counters = "forebay_worker_shard_changes_total" [];
     /// Objects of shards' logs that were written.

@@ -31,11 +31,13 @@ pub enum Defect {
     UntoldByGateway,
     /// What an executor says of a task and is lost on its way nobody misses.
     LostStatus,
+    /// Pages of another worker are taken as they come, damaged ones too.
+    ReplicaAdopted,
 }
 
 impl Defect {
     /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 12] = [
+    pub const ALL: [(&'static str, Self); 13] = [
         ("stale-after-stop", Self::StaleAfterStop),
         ("lease-lapsed", Self::LeaseLapsed),
         ("ack-before-told", Self::AckBeforeTold),
@@ -48,6 +50,7 @@ impl Defect {
         ("pins-freed", Self::PinsFreed),
         ("untold-by-gateway", Self::UntoldByGateway),
         ("lost-status", Self::LostStatus),
+        ("replica-adopted", Self::ReplicaAdopted),
     ];
 }
 

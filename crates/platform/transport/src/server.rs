@@ -14,7 +14,7 @@ use tracing::warn;
 use crate::listener::Listener;
 use crate::local::{Door, Opened};
 use crate::ring::Rings;
-use crate::serve::{Shared, serve};
+use crate::serve::{Memory, Shared, serve};
 use crate::tls::{Acceptor, Spoken};
 use crate::{Address, Budget, Entrance, Security, Seldom, ServerLimits, Service};
 
@@ -57,8 +57,7 @@ impl Server {
             limits,
             rings: Arc::new(Rings::new()),
             admitted: Arc::new(Semaphore::new(limits.connections)),
-            budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
-            unsent: Arc::default(),
+            memory: Memory::new(limits.request_bytes.map_or_else(Budget::of_process, Budget::new)),
             silent: Mutex::default(),
         });
         let task = AbortOnDropHandle::new(forebay_runtime::spawn(accept(listener, shared, stop.subscribe())));

@@ -40,6 +40,17 @@ fn reads_that_fail_or_do_not_come_are_not_back() {
 }
 
 #[test]
+fn a_version_that_is_gone_now_and_then_is_no_fault_and_one_that_is_gone_for_long_is() {
+    let gone_one_in = |many: usize| {
+        let after = reads(20 * SECOND, 40 * SECOND, 5_000).into_iter().enumerate();
+        let after = after.map(|(number, call)| if number % many == 0 { failed(call, "conflict") } else { call });
+        let calls: Vec<Call> = reads(0, 20 * SECOND, 5_000).into_iter().chain(after).collect();
+        recovery(&calls, 10 * SECOND, 20 * SECOND).reads_back_us
+    };
+    assert_eq!((gone_one_in(20), gone_one_in(9)), (Some(0), None));
+}
+
+#[test]
 fn a_read_that_hangs_until_the_faults_end_counts_to_the_fault() {
     let hangs = reads(20 * SECOND, 20 * SECOND + 1, 10 * SECOND + 1);
     let told = recovery(&[hangs, reads(0, 10 * SECOND, 5_000)].concat(), 10 * SECOND, 20 * SECOND);

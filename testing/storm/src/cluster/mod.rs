@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 pub use forebay_testing::Postgres;
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
 pub use clock::Clock;
 pub use commands::{Commands, Ran};

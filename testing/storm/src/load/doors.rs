@@ -4,7 +4,7 @@ use std::io::{self, Error};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_testing::{ACCESS_KEY, S3Server, SECRET_KEY};
+use forebay_demo::{ACCESS_KEY, S3Server, SECRET_KEY};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 

@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_demo::S3Server;
 use forebay_oracle::Violation;
 use forebay_oracle::history::Recorder;
 use forebay_oracle::load::Shared;
 use forebay_shard_store::Acknowledged;
-use forebay_testing::S3Server;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 

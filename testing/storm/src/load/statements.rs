@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::{Client, NodeErrorKind};
+use forebay_demo::S3Server;
 use forebay_oracle::history::{Call, Door, Failure, Recorder, What};
 use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, cut, given_up, pause};
 use forebay_oracle::{Rule, Violation};
-use forebay_testing::S3Server;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use parking_lot::Mutex;

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_demo::S3Server;
 use forebay_oracle::{Recovery, Rule, Violation, history};
-use forebay_testing::S3Server;
 use forebay_types::ByteSize;
 use serde::Serialize;
 

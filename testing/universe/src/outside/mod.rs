@@ -5,6 +5,7 @@ pub(crate) mod disks;
 pub(crate) mod door;
 mod ends;
 mod files;
+mod links;
 pub(crate) mod network;
 pub(crate) mod packet;
 pub(crate) mod points;

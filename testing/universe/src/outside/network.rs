@@ -2,9 +2,9 @@
 //! blocked in one direction or both.
 //!
 //! Bytes arrive when the world's driver lets them ([`Network::deliver`]), between the turns of hosts. A blocked link holds what is on
-//! its way, as a sender that sends again does; after [`GIVEN_UP_US`] the connections over it are reset at both ends.
+//! its way, as a sender that sends again does; after a while ([`Links::give_up`]) the connections over it are reset at both ends.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -15,6 +15,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use tokio::sync::oneshot;
 
+use super::links::Links;
 use super::packet::{HostId, Packet, Pipe, PipeId, What, bit};
 use super::points::Points;
 use super::processes::Processes;
@@ -27,34 +28,18 @@ const DELAY_US: std::ops::Range<u64> = 150..2_500;
 /// One in so many takes longer, up to so long.
 const LATE_ONE_IN: u32 = 200;
 const LATE_US: u64 = 60_000;
-/// When nothing got through for so long, a connection is given up.
-const GIVEN_UP_US: u64 = 15_000_000;
 
 /// The network of a world.
 pub(crate) struct Network(Arc<Mutex<State>>);
 
 pub(super) struct State {
     pub(super) now_us: u64,
-    /// Whose code runs.
-    pub(super) turn: HostId,
+    pub(super) hosts: Hosts,
     pub(super) processes: Processes,
     pub(super) points: Points,
-    /// It is being ended without a word.
-    pub(super) crashing: bool,
-    names: Vec<String>,
-    listeners: BTreeMap<String, Listening>,
     pub(super) pipes: BTreeMap<PipeId, Pipe>,
     under_way: BTreeMap<(u64, u64), Packet>,
-    held: Vec<Packet>,
-    /// Links that let nothing through, since when, and whether their connections were given up.
-    blocked: BTreeMap<(HostId, HostId), (u64, bool)>,
-    /// Links by which whoever wants a connection is told at once that there is none.
-    pub(super) refusing: BTreeSet<(HostId, HostId)>,
-    slow_us: BTreeMap<(HostId, HostId), u64>,
-    /// Links by which one in so many packets is lost, and its connection breaks; faults may overlap.
-    pub(super) breaking: BTreeMap<(HostId, HostId), Vec<u32>>,
-    /// When connections broke so, and between whom.
-    pub(super) breaks: Vec<(u64, HostId, HostId)>,
+    pub(super) links: Links,
     next: u64,
     pub(super) chance: StdRng,
     trace: Arc<Trace>,
@@ -62,6 +47,15 @@ pub(super) struct State {
     pub(super) heard: u64,
     /// Bytes that were read from a host: time, host, bytes.
     pub(super) reads: Vec<(u64, HostId, u64)>,
+}
+
+/// The hosts, by their numbers.
+pub(super) struct Hosts {
+    names: Vec<String>,
+    /// Whose code runs.
+    pub(super) turn: HostId,
+    /// Who listens, by address.
+    listeners: BTreeMap<String, Listening>,
 }
 
 #[derive(Default)]
@@ -74,20 +68,12 @@ impl Network {
     pub(crate) fn new(names: Vec<String>, mut chance: StdRng, trace: Arc<Trace>) -> Self {
         Self(Arc::new(Mutex::new(State {
             now_us: 0,
-            turn: 0,
+            hosts: Hosts { names, turn: 0, listeners: BTreeMap::new() },
             processes: Processes::default(),
             points: Points::new(&mut chance),
-            crashing: false,
-            names,
-            listeners: BTreeMap::new(),
             pipes: BTreeMap::new(),
             under_way: BTreeMap::new(),
-            held: Vec::new(),
-            blocked: BTreeMap::new(),
-            refusing: BTreeSet::new(),
-            slow_us: BTreeMap::new(),
-            breaking: BTreeMap::new(),
-            breaks: Vec::new(),
+            links: Links::default(),
             next: 0,
             chance,
             trace,
@@ -103,12 +89,12 @@ impl Network {
 
     /// Says whose code runs from now on.
     pub(crate) fn turn(&self, host: HostId) {
-        self.0.lock().turn = host;
+        self.0.lock().hosts.turn = host;
     }
 
     /// What runs is being ended without a word, or that is over.
     pub(crate) fn set_crashing(&self, crashing: bool) {
-        self.0.lock().crashing = crashing;
+        self.0.lock().processes.crashing = crashing;
     }
 
     /// When the next packet arrives.
@@ -141,22 +127,19 @@ impl Network {
     pub(crate) fn block(&self, from: HostId, to: HostId) {
         let mut state = self.0.lock();
         let now_us = state.now_us;
-        state.blocked.entry((from, to)).or_insert((now_us, false));
+        state.links.block((from, to), now_us);
     }
 
     /// Lets everything through again, what was held first.
     pub(crate) fn unblock(&self, from: HostId, to: HostId) {
         let mut state = self.0.lock();
-        state.blocked.remove(&(from, to));
-        let held = std::mem::take(&mut state.held);
-        for packet in held {
-            if (packet.from, packet.to) == (from, to) { state.send(packet) } else { state.held.push(packet) }
-        }
+        let held = state.links.unblock((from, to));
+        held.into_iter().for_each(|packet| state.send(packet));
     }
 
     /// Adds so much to what a packet takes from one host to another.
     pub(crate) fn slow(&self, from: HostId, to: HostId, by_us: u64) {
-        self.0.lock().slow_us.insert((from, to), by_us);
+        self.0.lock().links.slow((from, to), by_us);
     }
 
     /// Breaks every connection between two hosts.
@@ -173,7 +156,7 @@ impl Network {
 impl State {
     /// The name of the host whose turn it is.
     pub(super) fn host(&self) -> String {
-        self.names[self.turn].clone()
+        self.hosts.names[self.hosts.turn].clone()
     }
 
     fn number(&mut self) -> u64 {
@@ -183,7 +166,7 @@ impl State {
 
     fn delay_us(&mut self, from: HostId, to: HostId) -> u64 {
         let late_us = if self.chance.random_ratio(1, LATE_ONE_IN) { self.chance.random_range(0..LATE_US) } else { 0 };
-        self.chance.random_range(DELAY_US) + late_us + self.slow_us.get(&(from, to)).copied().unwrap_or(0)
+        self.chance.random_range(DELAY_US) + late_us + self.links.slow_us((from, to))
     }
 
     pub(super) fn send(&mut self, packet: Packet) {
@@ -201,25 +184,25 @@ impl State {
     fn arrive(&mut self, packet: Packet) {
         let Packet { from, to, what } = packet;
         self.heard |= bit(to);
-        if self.blocked.contains_key(&(from, to)) {
+        if self.links.is_blocked((from, to)) {
             if let What::Open(_, there, _) = &what {
                 // Nobody will take it, so nobody there closes it either.
                 self.close(*there);
             }
             match what {
-                What::Open(_, _, heard) | What::Opened(heard, _) if self.refusing.contains(&(from, to)) => {
+                What::Open(_, _, heard) | What::Opened(heard, _) if self.links.refuses((from, to)) => {
                     drop(heard.send(Err(io::ErrorKind::ConnectionRefused.into())));
                 }
                 // Nothing is heard of it, until whoever waits has waited for long enough; who wants it tries again.
                 What::Open(..) | What::Opened(..) => std::mem::forget(what),
-                what => self.held.push(Packet { from, to, what }),
+                what => self.links.hold(Packet { from, to, what }),
             }
             return;
         }
         if let What::Data(pipe, _) = what
-            && self.is_lost(from, to)
+            && self.links.loses((from, to), self.now_us, &mut self.chance)
         {
-            self.trace.packet(self.now_us, "lost", &self.names[from], &self.names[to], &[]);
+            self.trace.packet(self.now_us, "lost", &self.hosts.names[from], &self.hosts.names[to], &[]);
             return self.reset(pipe);
         }
         let (kind, bytes) = match &what {
@@ -229,7 +212,7 @@ impl State {
             What::End(_) => ("end", &[][..]),
             What::Reset(_) => ("reset", &[][..]),
         };
-        self.trace.packet(self.now_us, kind, &self.names[from], &self.names[to], bytes);
+        self.trace.packet(self.now_us, kind, &self.hosts.names[from], &self.hosts.names[to], bytes);
         match what {
             What::Open(at, pipe, heard) => self.open(&at, pipe, heard),
             What::Opened(heard, done) => drop(heard.send(done)),
@@ -247,9 +230,9 @@ impl State {
     fn open(&mut self, at: &str, pipe: PipeId, heard: oneshot::Sender<io::Result<()>>) {
         let Some(Pipe { from, to, back, .. }) = self.pipes.get(&pipe) else { return };
         let (from, to, back) = (*from, *to, *back);
-        let done = match self.listeners.get_mut(at) {
+        let done = match self.hosts.listeners.get_mut(at) {
             Some(listening) => {
-                listening.queue.push_back((pipe, back, format!("{}:{pipe}", self.names[from])));
+                listening.queue.push_back((pipe, back, format!("{}:{pipe}", self.hosts.names[from])));
                 if let Some(waker) = listening.waker.take() {
                     waker.wake();
                 }
@@ -294,29 +277,20 @@ impl State {
     }
 
     fn give_up(&mut self) {
-        let now_us = self.now_us;
-        let mut over = BTreeSet::new();
-        for ((from, to), (since_us, given_up)) in &mut self.blocked {
-            if !*given_up && *since_us + GIVEN_UP_US <= now_us {
-                *given_up = true;
-                over.insert((*from, *to));
-            }
-        }
-        for (from, to) in over {
+        for (from, to) in self.links.give_up(self.now_us) {
             self.reset_between(from, to);
-            self.held.retain(|packet| (packet.from, packet.to) != (from, to));
         }
     }
 
     /// A connection from the host whose turn it is: what its end reads and writes, and where it hears how that went.
     pub(super) fn connect(&mut self, to: &str) -> io::Result<(PipeId, PipeId, oneshot::Receiver<io::Result<()>>)> {
         let name = to.rsplit_once(':').map_or(to, |(name, _)| name);
-        let host = self.names.iter().position(|known| known == name);
+        let host = self.hosts.names.iter().position(|known| known == name);
         let host = host.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no host {name}")))?;
-        if self.processes.is_without_descriptors(self.turn) {
+        if self.processes.is_without_descriptors(self.hosts.turn) {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
-        let (from, there, back) = (self.turn, self.number(), self.number());
+        let (from, there, back) = (self.hosts.turn, self.number(), self.number());
         self.pipes.insert(there, Pipe::new(from, host, back));
         self.pipes.insert(back, Pipe::new(host, from, there));
         let (heard, hears) = oneshot::channel();
@@ -327,26 +301,28 @@ impl State {
     /// The host whose turn it is listens at `at`; where that is.
     pub(super) fn bind(&mut self, at: &str) -> io::Result<String> {
         let (name, port) = at.rsplit_once(':').ok_or(io::ErrorKind::InvalidInput)?;
-        if self.names[self.turn] != name {
+        if self.hosts.names[self.hosts.turn] != name {
             return Err(io::ErrorKind::AddrNotAvailable.into());
         }
         let port = if port == "0" { (40_000 + self.number() % 20_000).to_string() } else { port.to_owned() };
         let address = format!("{name}:{port}");
-        if self.listeners.contains_key(&address) {
+        if self.hosts.listeners.contains_key(&address) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        self.listeners.insert(address.clone(), Listening::default());
+        self.hosts.listeners.insert(address.clone(), Listening::default());
         Ok(address)
     }
 
     /// The next connection that came in: what its end reads and writes, and who it is from.
     pub(super) fn accept(&mut self, at: &str, waker: &Waker) -> Poll<io::Result<(PipeId, PipeId, String)>> {
-        let Some(listening) = self.listeners.get_mut(at) else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+        let Some(listening) = self.hosts.listeners.get_mut(at) else {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        };
         if listening.queue.is_empty() {
             listening.waker = Some(waker.clone());
             return Poll::Pending;
         }
-        if self.processes.is_without_descriptors(self.turn) {
+        if self.processes.is_without_descriptors(self.hosts.turn) {
             return Poll::Ready(Err(io::Error::from_raw_os_error(libc::EMFILE)));
         }
         Poll::Ready(Ok(listening.queue.pop_front().expect("somebody has come")))
@@ -354,7 +330,7 @@ impl State {
 
     /// Nobody listens there any more; those who came are turned away.
     pub(super) fn unbind(&mut self, at: &str) {
-        let waiting = self.listeners.remove(at).map(|listening| listening.queue).unwrap_or_default();
+        let waiting = self.hosts.listeners.remove(at).map(|listening| listening.queue).unwrap_or_default();
         for (reads, _, _) in waiting {
             self.reset(reads);
             self.close(reads);

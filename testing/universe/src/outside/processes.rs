@@ -13,6 +13,8 @@ pub(super) struct Processes {
     pub(super) without_descriptors: BTreeMap<HostId, u32>,
     /// Who ends, and how many packets more it sends before.
     pub(super) ends: Option<(HostId, u32)>,
+    /// Whose turn it is is being ended without a word.
+    pub(super) crashing: bool,
 }
 
 impl Processes {

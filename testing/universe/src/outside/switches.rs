@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rand::Rng;
-
 use super::disks;
 use super::network::{Network, State};
 use super::packet::{HostId, bit};
@@ -27,30 +25,20 @@ impl Network {
 
     /// A blocked link turns new connections away at once, as a firewall may, or no longer.
     pub(crate) fn set_refusing(&self, from: HostId, to: HostId, refuses: bool) {
-        let mut state = self.state().lock();
-        match refuses {
-            true => state.refusing.insert((from, to)),
-            false => state.refusing.remove(&(from, to)),
-        };
+        self.state().lock().links.set_refusing((from, to), refuses);
     }
 
     /// One in so many packets between two hosts is lost, in either direction, and its connection breaks with it; or that is over.
     pub(crate) fn set_breaking(&self, a: HostId, b: HostId, one_in: u32, is_breaking: bool) {
         let mut state = self.state().lock();
         for link in [(a, b), (b, a)] {
-            let all = state.breaking.entry(link).or_default();
-            if is_breaking {
-                all.push(one_in);
-            } else {
-                let place = all.iter().position(|each| *each == one_in).expect("what ends has begun");
-                all.remove(place);
-            }
+            state.links.set_breaking(link, one_in, is_breaking);
         }
     }
 
     /// When connections broke by that, and from whom to whom the packets were.
     pub(crate) fn breaks(&self) -> Vec<(u64, HostId, HostId)> {
-        self.state().lock().breaks.clone()
+        self.state().lock().links.breaks.clone()
     }
 
     /// A process ends behind so many packets more: nothing of what it still does has an effect. It is to be crashed as soon as that is seen.
@@ -84,22 +72,12 @@ impl Network {
 impl State {
     /// Whether the process whose turn it is has ended.
     pub(super) fn turn_has_ended(&self) -> bool {
-        self.processes.has_ended(self.turn)
+        self.processes.has_ended(self.hosts.turn)
     }
 
     /// Whether nothing that the process says arrives any more whose turn it is.
     pub(super) fn is_crashing(&self) -> bool {
-        self.crashing || self.turn_has_ended()
-    }
-
-    /// Whether a packet is lost that arrives by a link.
-    pub(super) fn is_lost(&mut self, from: HostId, to: HostId) -> bool {
-        let Some(one_in) = self.breaking.get(&(from, to)).and_then(|all| all.iter().min().copied()) else { return false };
-        let is_lost = self.chance.random_ratio(1, one_in);
-        if is_lost {
-            self.breaks.push((self.now_us, from, to));
-        }
-        is_lost
+        self.processes.crashing || self.turn_has_ended()
     }
 
     /// Who reads on a host looks again.

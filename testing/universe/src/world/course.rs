@@ -46,22 +46,41 @@ pub(super) struct Course {
     /// Where what a program builds is, before it is stored.
     pub(super) folder: PathBuf,
     wrong: Mutex<Vec<Violation>>,
-    /// Datasets that were begun.
-    sets: AtomicU64,
-    /// What was done with records of a dataset, and the keys that are changed.
-    pub(super) records: Mutex<Vec<RecordCall>>,
-    pub(super) keys: Mutex<Keys>,
-    on_two_disks: AtomicU64,
+    pub(super) records: Records,
     /// What clients were shown of the cluster.
     views: Mutex<Views>,
     pub(super) queries: Tally,
+    pub(super) counts: Counts,
+    pub(super) groups: Vec<Arc<Group>>,
+    pub(super) progress: Progress,
+}
+
+/// What is done with records of a dataset.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) calls: Mutex<Vec<RecordCall>>,
+    /// Those that are changed.
+    pub(super) keys: Mutex<Keys>,
+    /// Objects of the dataset's log that were on two disks before they were in the store.
+    on_two_disks: AtomicU64,
+}
+
+/// How often something has happened.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Datasets that were begun.
+    sets: AtomicU64,
     /// Calls of who may not that were refused.
     refused: AtomicU64,
     /// Blocks of a page that no node may have, since who wrote them was not told more.
     pub(super) unclaimed: AtomicUsize,
     /// Times that a worker may have been lost.
     losses: AtomicUsize,
-    pub(super) groups: Vec<Arc<Group>>,
+}
+
+/// How far clients are.
+#[derive(Default)]
+pub(super) struct Progress {
     /// Clients that have written the first versions of their objects.
     pub(super) began: AtomicUsize,
     /// Clients that have ended what they were at.
@@ -76,7 +95,8 @@ impl Course {
     pub(super) fn new(crowd: Crowd, folder: PathBuf) -> Self {
         let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
         let keys = Mutex::new(Keys::new(FIRST_KEY, KEYS, CALLS_ON_KEY));
-        Self { groups, crowd, folder, keys, ..Self::default() }
+        let records = Records { keys, ..Records::default() };
+        Self { groups, crowd, folder, records, ..Self::default() }
     }
 
     /// A pause as long as the world's pace makes it.
@@ -106,58 +126,58 @@ impl Course {
 
     /// A worker may be lost from now on.
     pub(super) fn may_lose(&self) {
-        self.losses.fetch_add(1, SeqCst);
+        self.counts.losses.fetch_add(1, SeqCst);
     }
 
     pub(super) fn losses(&self) -> usize {
-        self.losses.load(SeqCst)
+        self.counts.losses.load(SeqCst)
     }
 
     /// The number of a dataset that begins.
     pub(super) fn begin_set(&self) -> u64 {
-        self.sets.fetch_add(1, SeqCst)
+        self.counts.sets.fetch_add(1, SeqCst)
     }
 
     pub(super) fn sets(&self) -> u64 {
-        self.sets.load(SeqCst)
+        self.counts.sets.load(SeqCst)
     }
 
     /// So many objects of the dataset's log were on two disks before they were in the store.
     pub(super) fn set_on_two_disks(&self, objects: u64) {
-        self.on_two_disks.store(objects, SeqCst);
+        self.records.on_two_disks.store(objects, SeqCst);
     }
 
     pub(super) fn on_two_disks(&self) -> u64 {
-        self.on_two_disks.load(SeqCst)
+        self.records.on_two_disks.load(SeqCst)
     }
 
     pub(super) fn note_refused(&self) {
-        self.refused.fetch_add(1, SeqCst);
+        self.counts.refused.fetch_add(1, SeqCst);
     }
 
     pub(super) fn refused(&self) -> u64 {
-        self.refused.load(SeqCst)
+        self.counts.refused.load(SeqCst)
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.began.load(SeqCst) == self.crowd.clients
+        self.progress.began.load(SeqCst) == self.crowd.clients
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(SeqCst) == self.crowd.clients && self.beside.load(SeqCst) == 0
+        self.progress.ended.load(SeqCst) == self.crowd.clients && self.progress.beside.load(SeqCst) == 0
     }
 
     /// A program of a worker's host is at something until this is dropped, as it is when its process ends. None before the load has begun
     /// and once it ends: clients clear away what there is when nobody is at anything, and would not know of what begins then.
     pub(super) fn works_beside(&self) -> Option<WorksBeside> {
         (self.has_begun() && self.calls.goes_on()).then(|| {
-            self.beside.fetch_add(1, SeqCst);
-            WorksBeside(Arc::clone(&self.beside))
+            self.progress.beside.fetch_add(1, SeqCst);
+            WorksBeside(Arc::clone(&self.progress.beside))
         })
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.done.load(SeqCst) == self.crowd.clients
+        self.progress.done.load(SeqCst) == self.crowd.clients
     }
 }
 
@@ -178,11 +198,11 @@ mod tests {
     fn programs_beside_a_worker_begin_nothing_once_the_load_ends() {
         let course = Course { crowd: Crowd { clients: 1, ..Crowd::default() }, ..Course::default() };
         assert!(course.works_beside().is_none(), "clients have not written what is read");
-        course.began.fetch_add(1, SeqCst);
+        course.progress.began.fetch_add(1, SeqCst);
         let works = course.works_beside();
         assert!(works.is_some());
         course.calls.end();
-        course.ended.fetch_add(1, SeqCst);
+        course.progress.ended.fetch_add(1, SeqCst);
         assert!(course.works_beside().is_none() && !course.has_ended(), "what it is at it ends");
         drop(works);
         assert!(course.works_beside().is_none() && course.has_ended());

@@ -1,6 +1,6 @@
 //! Doing what a plan says, and undoing it when its time is over.
 
-use forebay_testing::Fault as StoreFault;
+use forebay_demo::Fault as StoreFault;
 
 use super::host::set_clock;
 use super::plan::{COORDINATOR, Fault, STORE};
@@ -20,11 +20,11 @@ impl World<'_> {
         // The gateway has nothing of the cluster's.
         let of_gateway = self.plan.gateway().is_some_and(|gateway| fault.what.process() == Some(gateway));
         if fault.what.may_lose() && !of_gateway && !self.plan.is_of_queries(&fault.what) {
-            self.losses.workers.push(at_us);
+            self.faults.losses.workers.push(at_us);
             self.course.may_lose();
         }
         if matches!(fault.what, What::Cut { .. }) {
-            self.losses.cuts.push(at_us);
+            self.faults.losses.cuts.push(at_us);
         }
         match &fault.what {
             What::Crash { host, with_host, disk } => {
@@ -44,30 +44,30 @@ impl World<'_> {
             }
             What::Stop { host } => self.hosts[*host].stop(),
             What::Partition { a, b } => {
-                self.wrong.block(&self.network, *a, *b);
-                self.wrong.block(&self.network, *b, *a);
+                self.faults.wrong.block(&self.network, *a, *b);
+                self.faults.wrong.block(&self.network, *b, *a);
             }
             What::Split { side, all_reach, breaks } => {
                 for (from, to) in self.plan.across(side, all_reach) {
-                    self.wrong.block(&self.network, from, to);
+                    self.faults.wrong.block(&self.network, from, to);
                     if *breaks {
                         self.network.cut(from, to);
                         self.network.set_refusing(from, to, true);
                     }
                 }
             }
-            What::OneWay { from, to } => self.wrong.block(&self.network, *from, *to),
+            What::OneWay { from, to } => self.faults.wrong.block(&self.network, *from, *to),
             What::Cut { a, b } => self.network.cut(*a, *b),
             What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, true),
             What::SlowLink { a, b, by_ms } => {
-                self.wrong.slow(&self.network, *a, *b, (by_ms * 1000) as i64);
-                self.wrong.slow(&self.network, *b, *a, (by_ms * 1000) as i64);
+                self.faults.wrong.slow(&self.network, *a, *b, (by_ms * 1000) as i64);
+                self.faults.wrong.slow(&self.network, *b, *a, (by_ms * 1000) as i64);
             }
-            What::SlowStore { by_ms } => self.wrong.store_later(&self.server, *by_ms as i64),
-            What::StoreRefuses { requests } => self.server.inject(StoreFault::Status(503), *requests),
-            What::StoreLosesAnswers { requests } => self.server.inject(StoreFault::LoseAnswer, *requests),
+            What::SlowStore { by_ms } => self.faults.wrong.store_later(&self.shared.server, *by_ms as i64),
+            What::StoreRefuses { requests } => self.shared.server.inject(StoreFault::Status(503), *requests),
+            What::StoreLosesAnswers { requests } => self.shared.server.inject(StoreFault::LoseAnswer, *requests),
             What::StoreBreaksOff { requests, after_bytes } => {
-                self.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
+                self.shared.server.inject(StoreFault::CutAfter(*after_bytes), *requests);
             }
             What::DiskRots { host } => self.rot_disk(*host),
             What::DiskFails { .. } | What::DiskFull { .. } | What::NoFiles { .. } | What::DiskSlow { .. } => {
@@ -77,7 +77,7 @@ impl World<'_> {
             What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(*by_ppm),
             What::ReadsNothing { host } => self.network.set_deaf(*host, true),
             What::NoDescriptors { host } => self.network.set_without_descriptors(*host, true),
-            What::MetadataAway => self.wrong.metadata_away(&self.metadata, true),
+            What::MetadataAway => self.faults.wrong.metadata_away(&self.shared.metadata, true),
         }
     }
 
@@ -95,25 +95,25 @@ impl World<'_> {
             }
             What::Stop { host } => self.hosts[*host].go_on(self.now_us),
             What::Partition { a, b } => {
-                self.wrong.unblock(&self.network, *a, *b);
-                self.wrong.unblock(&self.network, *b, *a);
+                self.faults.wrong.unblock(&self.network, *a, *b);
+                self.faults.wrong.unblock(&self.network, *b, *a);
             }
             What::Split { side, all_reach, .. } => {
                 for (from, to) in self.plan.across(side, all_reach) {
                     self.network.set_refusing(from, to, false);
-                    self.wrong.unblock(&self.network, from, to);
+                    self.faults.wrong.unblock(&self.network, from, to);
                 }
             }
-            What::OneWay { from, to } => self.wrong.unblock(&self.network, *from, *to),
+            What::OneWay { from, to } => self.faults.wrong.unblock(&self.network, *from, *to),
             What::Breaks { a, b, one_in } => self.network.set_breaking(*a, *b, *one_in, false),
             What::SlowLink { a, b, by_ms } => {
-                self.wrong.slow(&self.network, *a, *b, -((by_ms * 1000) as i64));
-                self.wrong.slow(&self.network, *b, *a, -((by_ms * 1000) as i64));
+                self.faults.wrong.slow(&self.network, *a, *b, -((by_ms * 1000) as i64));
+                self.faults.wrong.slow(&self.network, *b, *a, -((by_ms * 1000) as i64));
             }
-            What::SlowStore { by_ms } => self.wrong.store_later(&self.server, -(*by_ms as i64)),
+            What::SlowStore { by_ms } => self.faults.wrong.store_later(&self.shared.server, -(*by_ms as i64)),
             // Those that have not struck.
             What::StoreRefuses { .. } | What::StoreLosesAnswers { .. } | What::StoreBreaksOff { .. } => {
-                self.server.clear_faults()
+                self.shared.server.clear_faults()
             }
             What::Cut { .. } | What::DiskRots { .. } => {}
             What::DiskFails { .. } | What::DiskFull { .. } | What::NoFiles { .. } | What::DiskSlow { .. } => {
@@ -123,7 +123,7 @@ impl World<'_> {
             What::ClockDrifts { host, by_ppm } => self.hosts[*host].drift(-by_ppm),
             What::ReadsNothing { host } => self.network.set_deaf(*host, false),
             What::NoDescriptors { host } => self.network.set_without_descriptors(*host, false),
-            What::MetadataAway => self.wrong.metadata_away(&self.metadata, false),
+            What::MetadataAway => self.faults.wrong.metadata_away(&self.shared.metadata, false),
         }
     }
 
@@ -143,7 +143,11 @@ impl World<'_> {
     fn isolate(&mut self, host: HostId, isolated: bool) {
         for other in (STORE..self.hosts.len()).filter(|other| *other != host) {
             for (from, to) in [(host, other), (other, host)] {
-                if isolated { self.wrong.block(&self.network, from, to) } else { self.wrong.unblock(&self.network, from, to) }
+                if isolated {
+                    self.faults.wrong.block(&self.network, from, to)
+                } else {
+                    self.faults.wrong.unblock(&self.network, from, to)
+                }
             }
         }
     }

@@ -112,6 +112,11 @@ impl Host {
         self.runtime.is_some()
     }
 
+    /// Tasks that its process has begun and that have not ended.
+    pub(super) fn tasks(&self) -> usize {
+        self.runtime.as_ref().map_or(0, |runtime| runtime.metrics().num_alive_tasks())
+    }
+
     pub(super) fn stop(&mut self) {
         self.stopped += 1;
     }

@@ -1,5 +1,6 @@
 //! Schedulers and executors among the hosts of a world: how many there are, what happens to them, their processes, and what must be at rest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forebay_oracle::{Rule, Violation};
@@ -24,6 +25,9 @@ const OF_FILES: u64 = 0x6669_6c65;
 /// Longer than an executor is silent before it is lost.
 const FOR_MS_MAX: u64 = 16_000;
 const SCHEDULERS: usize = 2;
+/// Tasks that a process of theirs has at rest at most: its own, and those of connections that it keeps, by host.
+const TASKS_MAX: usize = 32;
+const TASKS_BY_HOST_MAX: usize = 4;
 
 /// Whose host it is, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,9 +130,18 @@ impl World<'_> {
         }
     }
 
-    /// No job, task, word or transfer is left over.
+    /// Tasks of the runtime, by process of theirs.
+    pub(super) fn tasks_of_queries(&self) -> BTreeMap<String, usize> {
+        let hosts = self.plan.names().into_iter().zip(&self.hosts).enumerate();
+        hosts.filter(|(id, _)| self.plan.part(*id).is_some()).map(|(_, (name, host))| (name, host.tasks())).collect()
+    }
+
+    /// No job, task, word or transfer is left over, nor anything that a process began beside these.
     pub(super) fn left_of_queries(&self) -> Option<Violation> {
-        let left = self.course.queries.left();
+        let mut left = self.course.queries.left();
+        let most = TASKS_MAX + TASKS_BY_HOST_MAX * self.hosts.len();
+        let many = self.tasks_of_queries().into_iter().filter(|(_, tasks)| *tasks > most);
+        left.extend(many.map(|(name, tasks)| format!("{name} has {tasks} tasks of its runtime at rest, {most} are the most")));
         (!left.is_empty()).then(|| Violation::new(Rule::NothingLeft, left.join("; ")))
     }
 }

@@ -17,10 +17,16 @@ const BOUND_OVER_US: u64 = 5_000_000;
 /// A worker that is cut off takes a twentieth of a bound that others may have been given.
 const CUT_OFF_PERCENT: u64 = 5;
 
+/// Percent of the bounds that so many workers read at most: all but one are cut off, and that one was given what they had. Who joins is given
+/// none of what others have.
+const fn percent_of_bound(workers: u64) -> u64 {
+    102 + CUT_OFF_PERCENT * workers.saturating_sub(1)
+}
+
 impl World<'_> {
     /// Reads of the store stay within the bounds of its mounts.
     pub(super) fn beyond_bound(&self, until_us: u64) -> Option<Violation> {
-        let percent = 102 + CUT_OFF_PERCENT * self.plan.workers as u64;
+        let percent = percent_of_bound(self.plan.workers as u64);
         let bound = MOUNTS * BOUND_BYTES * (BOUND_OVER_US / 1_000_000) * percent / 100;
         let reads: Vec<(u64, u64)> = self.network.read_from(STORE).into_iter().filter(|(at_us, _)| *at_us < until_us).collect();
         let (mut first, mut sum) = (0, 0);
@@ -53,7 +59,7 @@ impl World<'_> {
     pub(super) fn held_by_gateway(&self) -> Option<Violation> {
         self.plan.gateway()?;
         let (held, open, unanswered) =
-            (*self.seen.held.lock(), self.server.uploads_open() as u64, self.course.asked.unanswered());
+            (*self.seen.held.lock(), self.shared.server.uploads_open() as u64, self.course.asked.unanswered());
         (held != Holding::default() || open > unanswered).then(|| {
             let what = format!("the gateway has {held:?}; {open} uploads are open at the store, {unanswered} were not answered");
             Violation::new(Rule::NothingLeft, what)
@@ -63,8 +69,18 @@ impl World<'_> {
     /// Nothing is held for anybody any more, but blocks that a node may still come for.
     pub(super) fn left_over(&self) -> Option<Violation> {
         let pinned = self.seen.pinned.lock();
-        let unclaimed = self.course.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
+        let unclaimed = self.course.counts.unclaimed.load(SeqCst) as u64 * PAGE_BYTES;
         (pinned.iter().sum::<u64>() > unclaimed)
             .then(|| Violation::new(Rule::NothingLeft, format!("bytes pinned by worker: {pinned:?}, {unclaimed} at most in all")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_given_what_others_gave_up_is_not_cut_off_as_well() {
+        assert_eq!([1, 3, 7].map(percent_of_bound), [102, 112, 132]);
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forebay_demo::{S3Server, S3Settings};
 use forebay_metadata::Memory;
 use forebay_oracle::{Losses, Rule, Violation, errors, judge};
 use forebay_runtime::simulated;
-use forebay_testing::{S3Server, S3Settings};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -58,6 +58,8 @@ pub(crate) struct Outcome {
     pub(crate) of_s3: BTreeMap<&'static str, u64>,
     /// What queries came to, and how often they were run again.
     pub(crate) queries: BTreeMap<&'static str, u64>,
+    /// Tasks that schedulers and executors have at rest.
+    pub(crate) tasks: BTreeMap<String, usize>,
     /// Calls of who may not that were refused.
     pub(crate) refused: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
@@ -79,19 +81,30 @@ pub(super) struct World<'a> {
     pub(super) now_us: u64,
     pub(super) hosts: Vec<Host>,
     pub(super) network: Arc<Network>,
-    pub(super) server: Arc<S3Server>,
     pub(super) trace: Arc<Trace>,
     pub(super) course: Arc<Course>,
     pub(super) seen: Arc<Seen>,
+    pub(super) faults: Faults,
+    /// Hosts at which something has arrived that they have not looked at, a bit each.
+    heard: u64,
+    pub(super) folder: Folder,
+    pub(super) shared: SharedStorage,
+    pub(super) chance: StdRng,
+}
+
+/// What faults have come to so far.
+#[derive(Default)]
+pub(super) struct Faults {
     pub(super) wrong: Wrong,
     /// When a worker may have been lost, and when connections broke.
     pub(super) losses: Losses,
-    /// Hosts at which something has arrived that they have not looked at, a bit each.
-    heard: u64,
+}
+
+/// What outlives all processes: objects and metadata.
+pub(super) struct SharedStorage {
+    pub(super) server: Arc<S3Server>,
     pub(super) metadata: Memory,
-    pub(super) folder: Folder,
     _objects: TempDir,
-    pub(super) chance: StdRng,
 }
 
 /// What panicked, of all hosts.
@@ -119,12 +132,12 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
     let breaks = world.network.breaks();
-    let mut losses = world.losses.clone();
+    let mut losses = world.faults.losses.clone();
     // Nothing that a client asks workers for goes by those of schedulers and executors.
     let of_others = breaks.iter().filter(|(_, from, to)| plan.part(*from).is_none() || plan.part(*to).is_none());
     losses.cuts.extend(of_others.map(|(at_us, ..)| *at_us));
     // On a thread whose time is the machine's, since the search for an order is given up by it.
-    let records = std::mem::take(&mut *world.course.records.lock());
+    let records = std::mem::take(&mut *world.course.records.calls.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
     let judged = std::thread::scope(|scope| scope.spawn(judging).join());
     let mut violations: Vec<_> = violations.into_iter().chain(judged.expect("the oracle has an answer")).collect();
@@ -144,6 +157,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         on_two_disks: world.course.on_two_disks(),
         of_s3: world.course.asked.served(),
         queries: world.course.queries.counts(),
+        tasks: world.tasks_of_queries(),
         refused: world.course.refused(),
         faults,
         broken: breaks.len() as u64,
@@ -178,15 +192,12 @@ impl<'a> World<'a> {
             heard: 0,
             hosts,
             network,
-            server,
             trace,
             course: Arc::new(course),
             seen: Arc::new(seen),
-            wrong: Wrong::default(),
-            losses: Losses::default(),
-            metadata: Memory::new(),
+            faults: Faults::default(),
             folder,
-            _objects: objects,
+            shared: SharedStorage { server, metadata: Memory::new(), _objects: objects },
             chance,
         }
     }
@@ -299,7 +310,7 @@ impl<'a> World<'a> {
         let process = &mut self.hosts[host];
         match (worker, client) {
             _ if Some(host) == self.plan.standby() => {
-                process.start(now_us, hosts::coordinator(STANDBY_ADDRESS, self.metadata.url().to_owned(), seen));
+                process.start(now_us, hosts::coordinator(STANDBY_ADDRESS, self.shared.metadata.url().to_owned(), seen));
             }
             _ if Some(host) == self.plan.gateway() => {
                 process.start(now_us, gateway::gateway(seen, self.plan.has_standby, load::MOUNTS[1]));
@@ -319,9 +330,9 @@ impl<'a> World<'a> {
                 });
             }
             _ if host == COORDINATOR => {
-                process.start(now_us, hosts::coordinator(COORDINATOR_ADDRESS, self.metadata.url().to_owned(), seen));
+                process.start(now_us, hosts::coordinator(COORDINATOR_ADDRESS, self.shared.metadata.url().to_owned(), seen));
             }
-            _ => process.start(now_us, hosts::store(Arc::clone(&self.server))),
+            _ => process.start(now_us, hosts::store(Arc::clone(&self.shared.server))),
         }
     }
 }

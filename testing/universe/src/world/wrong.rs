@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use forebay_demo::S3Server;
 use forebay_metadata::Memory;
 use forebay_oracle::history::Call;
 use forebay_oracle::{Rule, Violation};
-use forebay_testing::S3Server;
 
 use crate::outside::network::Network;
 use crate::outside::packet::HostId;

@@ -69,6 +69,11 @@ fn damaged_pages_that_a_restart_takes_over_are_found() {
 }
 
 #[test]
+fn damaged_pages_of_another_worker_that_are_taken_over_are_found() {
+    is_found("replica-adopted", 1, 30);
+}
+
+#[test]
 fn directories_that_are_moved_into_each_other_are_found() {
     is_found("circle-in-rename", 1, 10);
 }

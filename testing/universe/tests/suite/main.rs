@@ -1,12 +1,14 @@
 //! Worlds as `make universe` runs them: each is the built program, in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
+use std::path::Path;
 use std::process::Command;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 /// Runs worlds, and gives their lines.
-fn worlds(arguments: &[&str], folder: &std::path::Path) -> Vec<Value> {
+fn worlds(arguments: &[&str], folder: &Path) -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_forebay-universe")).args(arguments).current_dir(folder).output().unwrap();
     let lines: Vec<Value> =
         output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -18,9 +20,38 @@ fn worlds(arguments: &[&str], folder: &std::path::Path) -> Vec<Value> {
 fn a_seed_gives_the_same_world_in_another_process_and_folder() {
     let folder = tempfile::tempdir().unwrap();
     let run = |seed: &str, folder| worlds(&["--seed", seed, "--seconds", "20", "--as-it-is"], folder).remove(0);
-    let (here, there) = (run("3", std::path::Path::new("/")), run("3", folder.path()));
+    let (here, there) = (run("3", Path::new("/")), run("3", folder.path()));
     assert_eq!(here, there, "all that is told of it, the hash of its trace too");
     assert_ne!(here["hash"], run("4", folder.path())["hash"]);
+}
+
+/// What a world's process writes, its outcome and its trace, where it has so many of this machine's cores at most, and so many bytes more lie
+/// above its stack.
+fn written(cores: usize, above: usize, folder: &Path) -> (Vec<u8>, Vec<u8>) {
+    let all = sched_getaffinity(None).unwrap();
+    let mut some = CpuSet::new();
+    (0..CpuSet::MAX_CPU).filter(|core| all.is_set(*core)).take(cores).for_each(|core| some.set(core));
+    // Of this thread, and of what it starts.
+    sched_setaffinity(None, &some).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay-universe"));
+    command.args(["--world", "3", "--seconds", "10", "--trace"]).env_remove("RUST_LOG").env("ABOVE", "x".repeat(above));
+    let output = command.current_dir(folder).output().unwrap();
+    (output.stdout, output.stderr)
+}
+
+#[test]
+fn a_seed_gives_the_same_bytes_of_trace_on_another_number_of_cores_and_at_other_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    // Each on a thread of its own, which keeps the cores that it was left.
+    let run =
+        |cores, above, folder: &Path| std::thread::scope(|scope| scope.spawn(|| written(cores, above, folder)).join().unwrap());
+    let one = run(1, 0, Path::new("/"));
+    let all = run(usize::MAX, 50_000, folder.path());
+    let lines = one.1.split(|byte| *byte == b'\n').count();
+    assert!(!one.0.is_empty() && lines > 1_000, "{lines} lines of trace");
+    let differs = one.1.split(|byte| *byte == b'\n').zip(all.1.split(|byte| *byte == b'\n')).find(|(one, all)| one != all);
+    let differs = differs.map(|(one, all)| (String::from_utf8_lossy(one), String::from_utf8_lossy(all)));
+    assert!(one == all, "{} and {} bytes of trace, first {differs:?}", one.1.len(), all.1.len());
 }
 
 #[test]
@@ -91,6 +122,8 @@ fn queries_have_each_row_once_whatever_happens_to_schedulers_and_executors() {
     let here = worlds(&arguments, folder.path());
     for world in &here {
         assert_eq!(world["violations"], 0, "{world}");
+        let tasks = world["tasks"].as_object().unwrap();
+        assert!(tasks.len() >= 4 && tasks.values().all(|tasks| tasks.as_u64() > Some(0)), "of each process: {world}");
     }
     let answered = |world: &Value| world["queries"]["answered"].as_u64().unwrap_or(0);
     assert!(here.iter().map(answered).sum::<u64>() >= 8 && here.iter().all(|world| answered(world) > 0), "{here:?}");

@@ -57,9 +57,10 @@ fn show_tiers(args: &MixApartArgs, rows: &[MixApartRow]) -> Outcome {
         "evicted",
         "misrouted",
         "rates off",
+        "copies",
     ];
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    list(args.json, rows, &titles, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10], |row| {
+    list(args.json, rows, &titles, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], |row| {
         let outcome = &row.outcome;
         vec![
             format!("{}x", row.tier.unwrap_or_default()),
@@ -73,6 +74,7 @@ fn show_tiers(args: &MixApartArgs, rows: &[MixApartRow]) -> Outcome {
             outcome.evicted.to_string(),
             outcome.misrouted.to_string(),
             percent(outcome.rate_off),
+            format!("{:.2}", outcome.copies),
         ]
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use forebay_testing::{ACCESS_KEY, SECRET_KEY};
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
 
 use crate::support::{Bucket, Role, csv, forebay};
 

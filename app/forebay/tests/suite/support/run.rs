@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use forebay_testing::{ACCESS_KEY, SECRET_KEY};
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
 use serde_json::Value;
 
 /// No command of a test takes longer.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use forebay_testing::{S3Server, S3Settings};
+use forebay_demo::{S3Server, S3Settings};
 use tempfile::TempDir;
 
 use super::{Role, forebay};

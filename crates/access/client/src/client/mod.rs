@@ -30,6 +30,24 @@ use crate::write::Writes;
 
 /// A program's way into a cluster. Cheap to clone; clones share connections, pins and the view. When the last one is
 /// dropped its tasks end; bytes that were read stay readable.
+///
+/// ```
+/// use forebay_client::{Client, ClientSettings, PutCondition};
+/// use forebay_types::ForebayPath;
+///
+/// # #[tokio::main]
+/// # async fn main() -> forebay_types::Result<()> {
+/// # let cluster = forebay_testbed::TestCluster::start(1).await;
+/// # let coordinator = cluster.node.coordinator_at().clone();
+/// let client = Client::connect(ClientSettings::new(coordinator)).await?;
+/// let path: ForebayPath = "/lake/notes/today.txt".parse()?;
+/// client.put(&path, "a penstock".into(), PutCondition::Any).await?;
+/// let object = client.open(&path).await?;
+/// let bytes = client.read(client.operation(), &object.version, 2..10).await?;
+/// assert_eq!(bytes, "penstock");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Client {
     rooms: Arc<Rooms>,

@@ -49,6 +49,26 @@ pub use write::NodeWriter;
 /// Every operation is one round trip to one worker, but for bytes of files and large values on other workers. Errors are
 /// [`forebay_nodes::NodeError`]; `DataLost` says that the cluster has lost the worker that had the node. One that it has not lost and that
 /// can't be reached is asked for 30 s, and then it is `Retry`.
+///
+/// ```
+/// use forebay_client::{CreateOptions, NodeType};
+///
+/// # #[tokio::main]
+/// # async fn main() -> forebay_client::NodeResult<()> {
+/// # let cluster = forebay_testbed::TestCluster::start(1).await;
+/// # let client = cluster.client(|_| {}).await;
+/// let nodes = client.nodes();
+/// nodes.create("/tmp/job", CreateOptions::new(NodeType::Directory)).await?;
+/// nodes.put("/tmp/job/state", "mapped").await?;
+/// assert_eq!(nodes.get("/tmp/job/state").await?, "mapped");
+/// nodes.create("/tmp/job/log", CreateOptions::new(NodeType::File)).await?;
+/// assert_eq!(nodes.append("/tmp/job/log", "begun").await?, 5);
+/// let (entries, is_all) = nodes.list("/tmp/job", None, 100).await?;
+/// assert_eq!((entries[0].name.as_str(), entries[1].name.as_str(), is_all), ("log", "state", true));
+/// nodes.delete("/tmp/job", true).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Nodes {
     shared: Arc<Shared>,

@@ -51,19 +51,30 @@ pub struct Shared {
     pub mood: Mutex<Mood>,
     /// What answers to reads say of it.
     pub hint: Mutex<Hint>,
-    /// Calls about temporary nodes, and the container that their paths lead to with their last byte; none hangs.
-    pub node_calls: AtomicUsize,
+    pub nodes: NodeScript,
+    next_pin: AtomicUsize,
+    tier: Tier,
+}
+
+/// Calls about temporary nodes, and what a worker says to them.
+#[derive(Default)]
+pub struct NodeScript {
+    pub calls: AtomicUsize,
+    /// The container that their paths lead to with their last byte; none hangs.
     pub leads_to: Mutex<Option<DirId>>,
-    /// What it says of temporary nodes instead.
+    /// What it says instead.
     pub refuses: Mutex<Option<NodeErrorKind>>,
     /// What it says, where it says anything, of the first put with a number, to which it gives no answer: that it is done, or not.
     pub was_done: Mutex<Option<bool>>,
     /// Numbers of puts, in the order in which they came.
     pub puts: Mutex<Vec<CallNumber>>,
-    next_pin: AtomicUsize,
+}
+
+/// The memory that is read in place, with where in it objects are.
+struct Tier {
     objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
-    tier: OwnedFd,
-    tier_bytes: u64,
+    memory: OwnedFd,
+    bytes: u64,
 }
 
 pub struct Worker {
@@ -104,15 +115,9 @@ impl Worker {
             read_of: Mutex::default(),
             mood: Mutex::new(Mood::Well),
             hint: Mutex::default(),
-            node_calls: AtomicUsize::new(0),
-            leads_to: Mutex::default(),
-            refuses: Mutex::default(),
-            was_done: Mutex::default(),
-            puts: Mutex::default(),
+            nodes: NodeScript::default(),
             next_pin: AtomicUsize::new(1),
-            objects: placed,
-            tier,
-            tier_bytes,
+            tier: Tier { objects: placed, memory: tier, bytes: tier_bytes },
         });
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("worker.sock");
@@ -154,7 +159,7 @@ impl Worker {
     }
 
     pub fn node_calls(&self) -> usize {
-        self.shared.node_calls.load(Ordering::SeqCst)
+        self.shared.nodes.calls.load(Ordering::SeqCst)
     }
 
     pub fn set(&self, mood: Mood) {
@@ -206,11 +211,11 @@ impl WorkerSession {
         }
         match request {
             DataRequest::Attach => {
-                let tier = self.shared.tier.try_clone().unwrap();
-                Ok((DataReply::Attached { arena_bytes: self.shared.tier_bytes }, Vec::new(), Some(tier)))
+                let tier = self.shared.tier.memory.try_clone().unwrap();
+                Ok((DataReply::Attached { arena_bytes: self.shared.tier.bytes }, Vec::new(), Some(tier)))
             }
             DataRequest::Read { version, start, len, in_place, .. } => {
-                let (_, bytes, at) = self.shared.objects.iter().find(|(info, ..)| info.version == version).expect("known");
+                let (_, bytes, at) = self.shared.tier.objects.iter().find(|(info, ..)| info.version == version).expect("known");
                 let range = start as usize..start as usize + len as usize;
                 if !in_place || mood == Mood::Full {
                     let payload = Bytes::copy_from_slice(&bytes[range]);
@@ -219,7 +224,7 @@ impl WorkerSession {
                 let pin = self.shared.next_pin.fetch_add(1, Ordering::SeqCst) as u64;
                 self.pins.lock().insert(pin);
                 self.shared.pins.lock().insert(pin);
-                let offset = if mood == Mood::Lies { self.shared.tier_bytes } else { at + start };
+                let offset = if mood == Mood::Lies { self.shared.tier.bytes } else { at + start };
                 let span = Span { offset, len: u64::from(len) };
                 Ok((DataReply::Read { in_place: Some((pin, span)), hint: *self.shared.hint.lock() }, Vec::new(), None))
             }
@@ -242,10 +247,10 @@ impl WorkerSession {
     async fn of_put(&self, call: &NodeCall<'_>, was_done: bool) -> Response {
         let reply = match (&call.op, call.number) {
             (NodeOp::WasDone { .. }, _) if !was_done => NodeReply::Outcome(false),
-            (NodeOp::WasDone { number, .. }, _) if self.shared.puts.lock().contains(number) => NodeReply::Length(5),
+            (NodeOp::WasDone { number, .. }, _) if self.shared.nodes.puts.lock().contains(number) => NodeReply::Length(5),
             (_, Some(number)) => {
-                self.shared.puts.lock().push(number);
-                let is_first = self.shared.puts.lock().len() == 1;
+                self.shared.nodes.puts.lock().push(number);
+                let is_first = self.shared.nodes.puts.lock().len() == 1;
                 if is_first { std::future::pending().await } else { NodeReply::Length(5) }
             }
             _ => NodeReply::Failed(NodeError::new(NodeErrorKind::Invalid, "not scripted")),
@@ -259,15 +264,15 @@ impl Session for WorkerSession {
         let session = Arc::clone(self);
         async move {
             if let Some(call) = NodeCall::decode(&meta) {
-                session.shared.node_calls.fetch_add(1, Ordering::SeqCst);
-                if let Some(kind) = *session.shared.refuses.lock() {
+                session.shared.nodes.calls.fetch_add(1, Ordering::SeqCst);
+                if let Some(kind) = *session.shared.nodes.refuses.lock() {
                     return Response::new(NodeReply::Failed(NodeError::new(kind, "as told")).encode());
                 }
-                let was_done = *session.shared.was_done.lock();
+                let was_done = *session.shared.nodes.was_done.lock();
                 if let (Some(was_done), Ok(call)) = (was_done, call) {
                     return session.of_put(&call, was_done).await;
                 }
-                let leads_to = *session.shared.leads_to.lock();
+                let leads_to = *session.shared.nodes.leads_to.lock();
                 return match leads_to {
                     Some(dir) => Response::new(NodeReply::Elsewhere { dir, rest: 1 }.encode()),
                     None => std::future::pending().await,

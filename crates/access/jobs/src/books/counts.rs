@@ -7,7 +7,7 @@ use super::Books;
 impl Books {
     /// Jobs are known by their names and by their numbers, to the schedule too.
     pub(super) fn check(&self) {
-        assert_eq!(self.numbers.len(), self.jobs.len(), "each job has a number, and nobody else");
+        assert_eq!(self.numbers.jobs.len(), self.jobs.len(), "each job has a number, and nobody else");
         assert_eq!(self.schedule.jobs().count(), self.jobs.len(), "the schedule knows all jobs");
     }
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "each job has a number, and nobody else")]
     fn a_number_that_stays_behind_is_caught() {
-        spoiled(|books| drop(books.numbers.insert(JobId(99), "gone".to_string())));
+        spoiled(|books| drop(books.numbers.jobs.insert(JobId(99), "gone".to_string())));
     }
 
     #[test]
@@ -92,13 +92,15 @@ mod tests {
     #[test]
     #[should_panic(expected = "a job is known by its number")]
     fn a_job_under_the_number_of_another_one_is_caught() {
-        spoiled(|books| books.numbers.values_mut().for_each(|name| *name = if name == "a" { "b".into() } else { "a".into() }));
+        spoiled(|books| {
+            books.numbers.jobs.values_mut().for_each(|name| *name = if name == "a" { "b".into() } else { "a".into() })
+        });
     }
 
     #[test]
     #[should_panic(expected = "a job's number is given once")]
     fn a_number_that_is_given_twice_is_caught() {
-        spoiled(|books| books.next_number = 2);
+        spoiled(|books| books.numbers.next = 2);
     }
 
     #[cfg(debug_assertions)]

@@ -32,7 +32,7 @@ impl Books {
     pub fn choose(&mut self, executor: &str) -> Option<Chosen> {
         let worker = self.executors.get(executor)?.worker;
         let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
-        let job_id = self.numbers.get(&assignment.job)?.clone();
+        let job_id = self.numbers.job(assignment.job)?.clone();
         let job = &self.jobs[&job_id];
         assert_eq!(job.number, assignment.job, "a job is known by its number");
         let (stage, task) = split(assignment.task);

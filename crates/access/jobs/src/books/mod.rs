@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::JobState;
-use forebay_scheduling::{BlockRange, IO_RATE, IoRates, JobId, Pace, Schedule, ScheduleSettings, TaskInput, TaskSpec};
+use forebay_scheduling::{BlockRange, IO_RATE, IoRates, Pace, Schedule, ScheduleSettings, TaskInput, TaskSpec};
 use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing};
 use tokio::sync::Notify;
 
@@ -17,6 +17,7 @@ pub use deciding::{DEFECT, Sender, caught};
 use deciding::{Refused, failpoint};
 pub use executors::ExecutorEntry;
 pub use giving::Chosen;
+use numbers::Numbers;
 pub use steps::{Begins, Outcome, Question, TakenIn, held};
 
 use crate::attempts::{Attempts, RUN_AGAIN};
@@ -31,6 +32,7 @@ pub(crate) mod deciding;
 mod executors;
 mod giving;
 mod marks;
+mod numbers;
 mod shown;
 mod steps;
 #[cfg(test)]
@@ -43,11 +45,9 @@ const OVER_MAX: usize = 200;
 /// Who needs what, who runs what: the schedule with the engine's names.
 pub struct Books {
     pub(crate) schedule: Schedule,
-    settings: ScheduleSettings,
     /// Jobs that are not over.
     pub jobs: HashMap<String, Job>,
-    numbers: HashMap<JobId, String>,
-    next_number: u64,
+    numbers: Numbers,
     /// Those that asked for tasks and were not silent for long since.
     pub executors: HashMap<String, ExecutorEntry>,
     rates: IoRates,
@@ -96,8 +96,7 @@ impl Books {
         Self {
             schedule: Schedule::new(settings),
             jobs: HashMap::new(),
-            numbers: HashMap::new(),
-            next_number: 1,
+            numbers: Numbers::default(),
             executors: HashMap::new(),
             rates: IoRates::default(),
             over: Over::default(),
@@ -107,7 +106,6 @@ impl Books {
             copies: Copies::default(),
             news: Arc::default(),
             slow_query: None,
-            settings,
         }
     }
 
@@ -122,12 +120,10 @@ impl Books {
         if self.jobs.contains_key(id) || self.over.jobs.iter().any(|over| over.id == id) {
             return;
         }
-        let number = JobId(self.next_number);
-        self.next_number += 1;
+        let number = self.numbers.fresh();
         let ticket = Arc::new(ticket());
         self.schedule.submit(number, ticket.priority, IO_RATE);
-        let known = self.numbers.insert(number, id.to_string());
-        assert!(known.is_none(), "a job's number is given once");
+        self.numbers.insert(number, id);
         self.jobs.insert(id.to_string(), Job::new(number, ticket));
         self.check();
     }
@@ -299,7 +295,7 @@ impl Books {
         let error = if self.attempts.runs_again(id) { RUN_AGAIN.to_string() } else { error };
         self.attempts.forget(id);
         let Some(job) = self.jobs.remove(id) else { return };
-        self.numbers.remove(&job.number);
+        self.numbers.remove(job.number);
         self.schedule.close(job.number);
         // What still runs of it is given up.
         let over = JobState { tasks_running: 0, ..job.shown(id, state, error) };

@@ -22,9 +22,9 @@ async fn acknowledged_is_in_the_store_byte_for_byte() {
 }
 
 /// An object as the store has it.
-async fn reqless(s3: &forebay_testing::S3Server, path: &str) -> Vec<u8> {
+async fn reqless(s3: &forebay_demo::S3Server, path: &str) -> Vec<u8> {
     let mut get = request("GET", path);
-    (get.id, get.secret) = (forebay_testing::ACCESS_KEY.into(), forebay_testing::SECRET_KEY.into());
+    (get.id, get.secret) = (forebay_demo::ACCESS_KEY.into(), forebay_demo::SECRET_KEY.into());
     let answer = get.send(s3.address()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.body
@@ -206,7 +206,7 @@ async fn a_list_of_deletes_that_the_store_refuses_is_not_to_be_sent_again() {
     for (status, code, said) in
         [(403, "AccessDenied", "AccessDenied"), (400, "MalformedXML", "InvalidRequest"), (503, "SlowDown", "SlowDown")]
     {
-        s3.inject(forebay_testing::Fault::Refused(status, code), 1);
+        s3.inject(forebay_demo::Fault::Refused(status, code), 1);
         let answer = request("POST", "/lake?delete").body(list).send(cluster.address()).await;
         assert_eq!((answer.status, answer.code().as_str()), (status, said), "{}", answer.text());
     }

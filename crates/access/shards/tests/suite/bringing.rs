@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
 use forebay_shard_store::Literal;
@@ -69,14 +70,41 @@ async fn a_damaged_file_on_a_workers_disk_is_brought_anew() {
     let shard = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     let base = std::fs::read_dir(shard).unwrap().map(|file| file.unwrap().path());
     let base = base.max_by_key(|file| file.metadata().unwrap().len()).unwrap();
-    // In place, as a disk does it: a file that is cut would end a process that has it mapped.
-    let (file, mut byte) = (File::options().read(true).write(true).open(&base).unwrap(), [0]);
-    let middle = file.metadata().unwrap().len() / 2;
-    file.read_exact_at(&mut byte, middle).unwrap();
-    file.write_all_at(&[byte[0] ^ 1], middle).unwrap();
+    flip(&base, base.metadata().unwrap().len() / 2);
     bed.start_worker(0).await;
     assert!(get(&shards, 1).await.unwrap().is_some());
     assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
+}
+
+/// Flips a bit in place, as a disk does it: a file that is cut would end a process that has it mapped.
+fn flip(path: &Path, at: u64) {
+    let (file, mut byte) = (File::options().read(true).write(true).open(path).unwrap(), [0]);
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_that_is_found_where_a_base_is_used_has_it_brought_anew() {
+    let mut bed = Bed::start(1).await;
+    // Without layers each get is along psi, whose payload is the seventh section.
+    let shards = bed.create("orders.shards", 1, vec![0.01]).await;
+    assert!(get(&shards, 1).await.unwrap().is_some());
+    until(&shards, "it is at rest", |status| status[0].replicas.iter().all(|replica| !replica.is_changing)).await;
+    bed.take_worker(0).shutdown().await;
+    let kept = bed.folder().join("worker0/tiers/shards");
+    let shard = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let mut files = std::fs::read_dir(shard).unwrap().map(|file| file.unwrap().path());
+    let base = files.find(|file| file.file_name().unwrap().to_str().unwrap().starts_with("base-")).unwrap();
+    let whole = std::fs::read(&base).unwrap();
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+    flip(&base, number(48 + 6 * 24) + number(56 + 6 * 24) / 2);
+    assert_ne!(std::fs::read(&base).unwrap(), whole);
+    bed.start_worker(0).await;
+    for key in [1, 2, 700] {
+        assert!(get(&shards, key).await.unwrap().is_some(), "{key}");
+    }
+    assert_eq!(shards.count(None).await.unwrap(), RECORDS as u64);
+    assert_eq!(std::fs::read(&base).unwrap(), whole, "under the same name, from shared storage");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

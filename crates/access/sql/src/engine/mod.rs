@@ -47,6 +47,26 @@ pub use inspect::TableFile;
 pub use query::Query;
 
 /// SQL over mounts. Cheap to clone; clones share the session: its views, its settings, its caches.
+///
+/// ```
+/// use forebay_client::{Client, ClientSettings};
+/// use forebay_sql::arrow::array::AsArray;
+/// use forebay_sql::arrow::datatypes::Int64Type;
+/// use forebay_sql::{Engine, EngineSettings};
+///
+/// # #[tokio::main]
+/// # async fn main() -> forebay_types::Result<()> {
+/// # let cluster = forebay_testbed::TestCluster::start(1).await;
+/// # cluster.store("rain.csv", b"station,mm\nAlm,3\nRied,4\n");
+/// # let coordinator = cluster.node.coordinator_at().clone();
+/// let client = Client::connect(ClientSettings::new(coordinator)).await?;
+/// let engine = Engine::over_client(client, EngineSettings::default());
+/// let mut query = engine.execute("SELECT sum(mm) FROM '/lake/rain.csv'").await?;
+/// let batches = query.collect().await?;
+/// assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().value(0), 7);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch};
+use forebay_demo::{S3Server, S3Settings};
 use forebay_sql::Engine;
-use forebay_testing::{S3Server, S3Settings};
 use object_store::aws::AmazonS3Builder;
 use object_store::memory::InMemory;
 use object_store::path::Path;

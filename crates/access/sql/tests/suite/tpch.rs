@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use datafusion::arrow::array::RecordBatch;
 use forebay_sql::Engine;
-use forebay_sql::tpch::{TPCH_QUERIES, TPCH_TABLES};
+use forebay_tpch::{QUERIES, TABLES};
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator, RegionGenerator,
     SupplierGenerator,
@@ -30,12 +30,12 @@ pub fn tables(scale: f64) -> Vec<(&'static str, Bytes)> {
             _ => SupplierArrow::new(SupplierGenerator::new(scale, 1, 1)).map(Result::unwrap).collect(),
         }
     };
-    TPCH_TABLES.iter().map(|name| (*name, parquet(&of(name), 10_000))).collect()
+    TABLES.iter().map(|name| (*name, parquet(&of(name), 10_000))).collect()
 }
 
 /// Makes the tables views over `/lake/tpch/NAME.parquet`.
 pub async fn views(engine: &Engine) {
-    for name in TPCH_TABLES {
+    for name in TABLES {
         rows(engine, &format!("create view {name} as select * from '/lake/tpch/{name}.parquet'")).await;
     }
 }
@@ -43,7 +43,7 @@ pub async fn views(engine: &Engine) {
 /// What all queries answer.
 pub async fn answers(engine: &Engine) -> Vec<String> {
     let mut answers = Vec::new();
-    for sql in TPCH_QUERIES {
+    for sql in QUERIES {
         answers.push(rows(engine, sql).await);
     }
     answers
@@ -60,7 +60,7 @@ async fn plans_of_tpch_tell_what_is_read() {
     assert_eq!((counts[0], counts[5], counts[13], counts[21]), (4, 1, 1, 7), "{counts:?}");
 
     let (mut planned, mut read, mut each) = (0, 0, Vec::new());
-    for sql in TPCH_QUERIES {
+    for sql in QUERIES {
         lake.store.clear();
         let mut query = lake.engine.execute(sql).await.unwrap();
         query.collect().await.unwrap();

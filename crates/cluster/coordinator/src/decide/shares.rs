@@ -53,6 +53,8 @@ impl State {
     pub(super) fn grant_shares(&mut self, now: Duration, worker: WorkerId) -> (Vec<MountShare>, Vec<WorkerId>) {
         let mut wake = self.split_bounds(now);
         let count = self.targets.workers;
+        // Of the coordinator before they may hold all until they are back, or their lease is over: who was not among them gets none meanwhile.
+        let is_all_held = self.members.presumed().next().is_some();
         let mut shares = Vec::with_capacity(self.catalogue.mounts.len());
         let (mut is_short, mut gave_back) = (false, false);
         for mount in self.catalogue.mounts.values() {
@@ -62,7 +64,7 @@ impl State {
                 let wanted = Wanted {
                     holder,
                     target: target.max(1),
-                    floor: (bound / (20 * count.max(1))).max(1),
+                    floor: if is_all_held { 1 } else { (bound / (20 * count.max(1))).max(1) },
                     bound,
                     until: now + self.lease,
                 };
@@ -87,7 +89,7 @@ impl State {
         (shares, wake.into_iter().collect())
     }
 
-    /// What a worker takes between its registration and its first heartbeat: an equal part of each bound.
+    /// What a worker takes at most between its registration and its first heartbeat: an equal part of each bound.
     pub(super) fn assume_first_shares(&mut self, now: Duration, worker: WorkerId) {
         let count = self.members.live().count().max(1) as u64;
         for mount in self.catalogue.mounts.values() {

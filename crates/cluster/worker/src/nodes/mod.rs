@@ -1,9 +1,15 @@
 //! The worker's part of the temporary namespace: names in memory, blocks in the tiers, and what workers say to each other
 //! about both.
 //!
-//! The way of a call: `answer` (what clients ask; `peer` for workers) -> `values`, `files` or `tree` (names, and blocks where they are needed) ->
-//! `blocks` (the tiers), `claims` (whose blocks may be a node's). `sweep` does what nobody asks for: leases that are over, blocks and renames left behind.
-//! Who only looks at the names does so beside others ([`Nodes::reached`]); who changes them has them alone ([`Nodes::changing`]).
+//! Owns: the names and nodes of the containers that are here, what is known of blocks beside their bytes, what is with two workers while it
+//! is renamed or handed over, and how far a drain is.
+//!
+//! Never does: keep bytes of blocks outside of the tiers, or touch what is below a mount.
+//!
+//! Start with `answer` (what clients ask; `peer` for workers). The way of a call from there: `values`, `files` or `tree` (names, and blocks
+//! where they are needed) -> `blocks` (the tiers), `claims` (whose blocks may be a node's). `sweep` does what nobody asks for: leases that
+//! are over, blocks and renames left behind. Who only looks at the names does so beside others ([`Nodes::reached`]); who changes them has
+//! them alone ([`Nodes::changing`]).
 
 mod answer;
 mod ask;

@@ -16,7 +16,7 @@ use crate::signals::ReadSums;
 
 /// Plans of a mount that the coordinator is told of one by one.
 const PLANS_OF_MOUNT: usize = 16;
-/// A worker that is cut off takes one of so many parts of a bound at most.
+/// A worker that is cut off, or was given no share yet, takes one of so many parts of a bound at most.
 const CUT_OFF_PARTS_MIN: u64 = 20;
 
 /// The mounts of the view, each with its door to shared storage.
@@ -130,6 +130,12 @@ impl MountDoor {
                 storage.set_share(share.bytes_per_sec, share.burst_bytes);
             }
         }
+    }
+
+    /// Its share of the bound, in bytes a second.
+    #[cfg(test)]
+    pub(crate) fn share(&self) -> Option<u64> {
+        self.state.lock().share.bytes_per_sec
     }
 
     fn counters(&self) -> StorageCounters {
@@ -261,14 +267,27 @@ impl Mounts {
         }
     }
 
+    /// Takes no more of each bound than an equal part of so many workers: nothing is heard of the coordinator, and one that begins anew takes
+    /// it that each of them has its part.
+    pub(crate) fn keep_parts(&self, workers: usize) {
+        self.take_at_most(workers as u64);
+    }
+
     /// Takes at most 5 % of each bound, and no more than all of so many workers may: the coordinator is out of reach, and may give the rest to
     /// others by now.
     pub(crate) fn shrink_shares(&self, workers: usize) {
+        self.take_at_most(CUT_OFF_PARTS_MIN.max(workers as u64));
+    }
+
+    /// Keeps its shares, but for what is above one of so many parts of each bound.
+    fn take_at_most(&self, parts: u64) {
         for door in self.all() {
             let Some(bound) = door.mount.options.bandwidth else { continue };
             let share = door.state.lock().share;
-            let most = (bound.bytes_per_sec() / CUT_OFF_PARTS_MIN.max(workers as u64)).max(1);
-            door.set_share(MountShare { bytes_per_sec: Some(share.bytes_per_sec.map_or(most, |now| now.min(most))), ..share });
+            let most = (bound.bytes_per_sec() / parts.max(1)).max(1);
+            let kept = share.bytes_per_sec.map_or(most, |now| now.min(most));
+            debug_assert!(share.bytes_per_sec.is_none_or(|now| kept <= now), "nobody takes more since nothing is heard");
+            door.set_share(MountShare { bytes_per_sec: Some(kept), ..share });
         }
     }
 
@@ -318,9 +337,11 @@ fn is_same_but_for_the_bound(old: &Mount, new: &Mount) -> bool {
     Mount { options, ..old.clone() } == *new
 }
 
-/// The share until the coordinator gives one: the bound in equal parts, so that the workers together keep it.
+/// The share until the coordinator gives one: the last one, at most an equal part of the bound, so that the workers together keep it. Who has
+/// none takes as much as one that is cut off: others may hold all of it.
 fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> MountShare {
-    let equal = mount.options.bandwidth.map(|bound| (bound.bytes_per_sec() / workers.max(1) as u64).max(1));
+    let parts = if last.is_some() { workers.max(1) as u64 } else { CUT_OFF_PARTS_MIN.max(workers as u64) };
+    let equal = mount.options.bandwidth.map(|bound| (bound.bytes_per_sec() / parts).max(1));
     let bytes_per_sec = match (equal, last.and_then(|share| share.bytes_per_sec)) {
         (Some(equal), Some(last)) => Some(equal.min(last)),
         (equal, _) => equal,

@@ -30,8 +30,16 @@ impl Bed {
     /// A worker with so many bytes of memory and of disk.
     pub(crate) async fn worker_of(&self, name: &str, (dram, disk): (u64, u64), tuning: Tuning) -> Worker {
         let store = StoreSettings::new(self.folder.path().join(name), dram).with_disk(disk);
-        let any_port = Address::Tcp("127.0.0.1:0".into());
-        let settings = WorkerSettings::new(self.node.coordinator_at().clone(), any_port, store);
-        Worker::start_with(settings, tuning).await.unwrap()
+        start(self.node.coordinator_at(), store, tuning).await
     }
+
+    /// A worker that reaches the coordinator at another address.
+    pub(crate) async fn worker_by(&self, coordinator: &Address, name: &str, tuning: Tuning) -> Worker {
+        start(coordinator, StoreSettings::new(self.folder.path().join(name), 64 << 20), tuning).await
+    }
+}
+
+async fn start(coordinator: &Address, store: StoreSettings, tuning: Tuning) -> Worker {
+    let any_port = Address::Tcp("127.0.0.1:0".into());
+    Worker::start_with(WorkerSettings::new(coordinator.clone(), any_port, store), tuning).await.unwrap()
 }

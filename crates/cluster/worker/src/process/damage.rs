@@ -4,9 +4,9 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use forebay_coordinator::CoordinatorSettings;
+use forebay_demo::S3Server;
 use forebay_protocol::{AdminRequest, ControlReply, Order};
 use forebay_testbed::until;
-use forebay_testing::S3Server;
 use forebay_transport::Security;
 use forebay_types::{Key, Mount, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
 

@@ -98,6 +98,7 @@ impl Membership {
         let mut told = forebay_runtime::now();
         loop {
             let wait = if self.failures == 0 { tuning.beat } else { self.backoff(tuning.beat.min(Duration::from_millis(200))) };
+            let wait = Some(self.lease_left()).filter(|left| !left.is_zero()).map_or(wait, |left| wait.min(left));
             tokio::select! {
                 () = forebay_runtime::time::sleep(wait) => {}
                 () = self.rooms.cluster.news_wanted() => forebay_runtime::time::sleep(BEAT_GAP).await,
@@ -115,12 +116,27 @@ impl Membership {
         }
     }
 
-    /// One heartbeat. Without an answer everything goes on with the last view; shares of a bound that others may be
-    /// given meanwhile shrink when the lease is over.
+    /// One heartbeat. Without an answer everything goes on with the last view and the last shares, of which no more than an equal part is
+    /// kept; as others may be given them meanwhile, they shrink when the lease is over, whether or not there will be an answer.
     pub(crate) async fn beat(&mut self) {
         simulated::lingers("beat", Duration::from_secs(1)).await;
-        match self.try_beat().await {
+        let (rooms, left) = (Arc::clone(&self.rooms), self.lease_left());
+        let beaten = {
+            let mut beating = std::pin::pin!(self.try_beat());
+            match forebay_runtime::time::timeout(left, beating.as_mut()).await {
+                Ok(beaten) => beaten,
+                Err(_) => {
+                    shrink_shares(&rooms);
+                    beating.await
+                }
+            }
+        };
+        match beaten {
             Ok(()) => {
+                if self.lease_left().is_zero() {
+                    // The answer was so long on its way, or a stopped process went on with it.
+                    shrink_shares(&rooms);
+                }
                 if self.failures > 0 {
                     tracing::info!(coordinator = %self.coordinator, "coordinator is back");
                 }
@@ -133,12 +149,17 @@ impl Membership {
                 }
                 self.failures = self.failures.saturating_add(1);
                 self.line = None;
-                let workers = self.rooms.cluster.view().workers.len();
-                if forebay_runtime::now() >= self.leased_until && workers > 1 {
-                    self.rooms.origin.mounts.shrink_shares(workers);
+                rooms.origin.mounts.keep_parts(rooms.cluster.view().workers.len());
+                if self.lease_left().is_zero() {
+                    shrink_shares(&rooms);
                 }
             }
         }
+    }
+
+    /// How long its shares are kept for it.
+    fn lease_left(&self) -> Duration {
+        self.leased_until.saturating_duration_since(forebay_runtime::now())
     }
 
     async fn try_beat(&mut self) -> Result<()> {
@@ -237,6 +258,9 @@ impl Membership {
                     // To all others what it had is lost, and may be there anew by now.
                     self.rooms.nodes.begin_anew();
                 }
+                // A coordinator that has begun anew knows of no more than such a part, and of others that are not back yet.
+                let workers = self.rooms.cluster.view().workers.len().max(view.workers.len());
+                self.rooms.origin.mounts.keep_parts(workers);
                 self.follow(view);
                 self.rooms.cluster.set_joined(true);
                 // Nothing of temporary nodes is answered before that.
@@ -283,6 +307,14 @@ impl Membership {
 
     fn backoff(&self, first: Duration) -> Duration {
         first.saturating_mul(1 << self.failures.min(10)).min(BACKOFF_MAX)
+    }
+}
+
+/// Others may have been given this worker's shares, where there are others.
+fn shrink_shares(rooms: &Rooms) {
+    let workers = rooms.cluster.view().workers.len();
+    if workers > 1 {
+        rooms.origin.mounts.shrink_shares(workers);
     }
 }
 

@@ -7,6 +7,8 @@
 //! Start with [`Worker::start`].
 
 #[cfg(test)]
+mod away;
+#[cfg(test)]
 pub(crate) mod bed;
 #[cfg(test)]
 mod damage;

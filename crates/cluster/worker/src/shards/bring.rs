@@ -278,7 +278,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// Opens a shard's folder, which verifies every byte of it.
+/// Opens a shard's folder. What it has in layers is verified; most of its base is when it is used first.
 pub(super) async fn open(path: PathBuf) -> Result<Store> {
     aside("opening a shard", move || Store::open(&path)).await
 }

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use forebay_metrics::table;
 use forebay_navigation::{KeptAt, start};
 use forebay_shard_store::{DatasetOrders, LogPlace, Store};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 
 use super::folder::Kept;
 use super::served::Served;
@@ -39,13 +39,20 @@ impl Shards {
             return;
         }
         let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.turns.layering), self.kept.path(served.id));
-        let kept = Arc::clone(&self.kept);
+        let (kept, answering) = (Arc::clone(&self.kept), Arc::clone(&served));
         // Waited for when the worker stops: what comes after it in this process finds the folder at rest.
         self.background.spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
             let (within, id, before) = (Arc::clone(&kept), served.id, served.dial.now());
-            let tuned = forebay_runtime::run_behind(move || tune_within(&within, id, &path, size, before)).await;
-            let came = match tuned {
+            let tuned = forebay_runtime::run_behind(move || {
+                tune_within(&within, id, &path, size, before).inspect_err(|error| {
+                    // All of a base is read for layers, more of it than for gets: who answers is to know of damage, too.
+                    if error.kind() == ErrorKind::Corrupt {
+                        let _ = answering.store.load().verify();
+                    }
+                })
+            });
+            let came = match tuned.await {
                 Some(Ok((store, bytes, came))) => {
                     let before = served.replace(store);
                     // Where no get waits for it.
@@ -208,8 +215,9 @@ fn tune_within(kept: &Kept, id: u128, path: &std::path::Path, size: f64, otherwi
 fn tune(path: &std::path::Path, size: f64) -> Result<(Store, u64)> {
     let writer = Store::open_to_change(path)?;
     writer.tune_with(size, 1)?;
-    writer.close()?;
     let store = Store::open(path)?;
+    store.adopt_verified(&writer);
+    writer.close()?;
     let bytes = store.inspect()?.bytes;
     Ok((store, bytes))
 }

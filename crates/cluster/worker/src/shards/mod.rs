@@ -243,10 +243,11 @@ impl Shards {
         let catch_up = self.catch_up(&served, came, records);
         forebay_runtime::time::timeout_at(deadline, catch_up).await.map_err(|_| late())??;
         // What had to wait for a look needs no thread for that.
-        match served.answer_at_hand(&questions, deadline) {
+        let answered = match served.answer_at_hand(&questions, deadline) {
             Some(result) => result,
             None => served.answer(questions, deadline).await,
-        }
+        };
+        answered.map_err(|error| self.failed(&served, error))
     }
 
     fn count(&self, kind: &str, came: Instant) {

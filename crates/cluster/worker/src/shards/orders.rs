@@ -205,17 +205,19 @@ fn manifest_at(key: &Key) -> Result<Option<(Key, u64)>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use forebay_coordinator::CoordinatorSettings;
+    use forebay_demo::S3Server;
     use forebay_protocol::{AdminRequest, ControlReply, DatasetId};
     use forebay_shard::{Key as RecordKey, Value};
     use forebay_shard_store::{
         Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetPin, Store, data_key, manifest_key, manifest_tag, pack,
     };
     use forebay_testbed::until;
-    use forebay_testing::S3Server;
     use forebay_transport::Security;
 
     use super::*;
@@ -291,6 +293,32 @@ mod tests {
         shards.check_all_pins().await;
         let pinned: Vec<u128> = shards.kept.pins.all().into_iter().map(|(id, _)| id).collect();
         assert_eq!(pinned, [after], "and {before:032x} is not");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn damage_that_the_making_of_layers_comes_upon_has_a_shard_brought_anew() {
+        let (s3, _bed, worker, mount) = started().await;
+        let (folder, shards) = (tempfile::tempdir().unwrap(), &worker.rooms.shards);
+        let asked = Arc::new(shards.asked(&store(&s3, folder.path(), mount, 1), 0).await.unwrap());
+        let before = shards.served(&asked).await.unwrap();
+        let mut files = std::fs::read_dir(shards.kept.path(asked.id())).unwrap().map(|file| file.unwrap().path());
+        let base = files.find(|file| file.file_name().unwrap().to_str().unwrap().starts_with("base-")).unwrap();
+        let whole = std::fs::read(&base).unwrap();
+        // The section of records by row, which no get needs.
+        let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+        let middle = number(48 + 8 * 24) + number(56 + 8 * 24) / 2;
+        let file = File::options().write(true).open(&base).unwrap();
+        file.write_all_at(&[whole[middle as usize] ^ 1], middle).unwrap();
+        assert!(before.store.load().get(&RecordKey::U64(7), None).is_ok() && before.store.load().damage().is_none());
+
+        shards.keep_at(&before, before.dial.level_of(f64::INFINITY));
+        until("who answers knows of the damage", || before.store.load().damage().is_some()).await;
+        shards.leave_damaged(&before);
+        let again = || shards.find(asked.id()).filter(|served| !Arc::ptr_eq(served, &before));
+        until("it is here again", || again().is_some()).await;
+        until("it is pinned by its dataset", || shards.kept.pins.has(asked.id())).await;
+        again().unwrap().store.load().verify().unwrap();
+        assert_eq!(std::fs::read(&base).unwrap(), whole);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
-use forebay_shard::{Key as RecordKey, steps_of_get, worked};
+use forebay_shard::{Key as RecordKey, at_hand, steps_of_get, worked};
 use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, while_waited};
 use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ use super::dial::Dial;
 use super::lanes::{Lanes, Queued, Turn};
 use super::log::{Follower, Queue};
 use super::spent::Spent;
-use super::{Asked, Manifest, Shards};
+use super::{Asked, BROUGHT_SOON, Manifest, Shards};
 use crate::background::aside;
 
 /// A shard that is open.
@@ -36,6 +36,8 @@ pub(super) struct Served {
     /// Its layers were looked at since it is known what it is asked.
     pub(super) is_steered: AtomicBool,
     pub(super) merging: Merging,
+    /// Its files are damaged, and about to go.
+    pub(super) is_leaving: AtomicBool,
     spent: Spent,
     /// The view's epoch and version, and the manifest, by which it has its place among the holders.
     placed: Mutex<Option<(u64, u64, u64)>>,
@@ -109,6 +111,7 @@ impl Served {
             queue: Queue::default(),
             is_steered: AtomicBool::new(false),
             merging: Merging::default(),
+            is_leaving: AtomicBool::new(false),
             spent: Spent::new(steps_of_get(input_bytes, shard.records)),
             placed: Mutex::default(),
         }
@@ -116,6 +119,9 @@ impl Served {
 
     /// Answers in the shard's turn, on a thread that may block.
     pub(super) async fn answer(&self, questions: Questions, deadline: Instant) -> Result<(Vec<u8>, Queued)> {
+        if let Some(damage) = self.store.load().damage() {
+            return Err(damage);
+        }
         let presumed = self.presumed_steps(&questions);
         self.dial.arrived(presumed);
         // Who is told when may go elsewhere as well.
@@ -147,18 +153,26 @@ impl Served {
                 weighed.weigh_up(worked() - before);
                 is_waited()
             };
-            let began = forebay_runtime::now();
+            let (verified, began) = (store.verified(), forebay_runtime::now());
             let answers = while_waited(go_on, || answer_all(&store, log_from, &asked, deadline));
+            if let Some(damage) = store.damage() {
+                return Err(damage);
+            }
+            let is_usual = store.verified() == verified;
             if !asked.are_gets {
                 turn.weigh(worked() - before);
             }
             // Held by the work itself until here: a caller that goes away leaves no room for another one beside it.
-            answers.map(|answers| (answers, began.elapsed(), turn.steps()))
+            answers.map(|answers| (answers, began.elapsed(), turn.steps(), is_usual))
         };
-        let (answers, took, steps) = aside("a question", work).await?;
+        let (answers, took, steps, is_usual) = aside("a question", work).await?;
         drop(waits);
         self.dial.corrected(presumed, steps);
-        self.took(&questions, steps, took);
+        match is_usual {
+            true => self.took(&questions, steps, took),
+            // What is verified once says nothing of what others wait for.
+            false => self.spent.answered(&questions, steps, took.as_secs_f64() * 1e6),
+        }
         Ok((answers, self.lanes.told(steps)))
     }
 
@@ -179,14 +193,19 @@ impl Served {
         Ok(())
     }
 
-    /// Answers gets here and now; none where they may take long, or as many are being answered so as may.
+    /// Answers gets here and now; none where they may take long, as of bytes that are not verified yet, or as many are being answered so as may,
+    /// and of files that were found to be damaged: who asks in its turn has them brought anew.
     pub(super) fn answer_at_hand(&self, questions: &Questions, deadline: Instant) -> Option<Result<(Vec<u8>, Queued)>> {
+        let store = self.store.load();
+        if store.damage().is_some() {
+            return None;
+        }
         let steps = self.presumed_steps(questions);
         let turn = self.is_quick(questions).then(|| self.lanes.enter_now(steps))??;
         debug_assert!(questions.are_gets, "searches take their time");
-        self.dial.arrived(steps);
         let began = forebay_runtime::now();
-        let answers = answer_all(&self.store.load(), self.log_from(), questions, deadline);
+        let answers = at_hand(|| answer_all(&store, self.log_from(), questions, deadline))?;
+        self.dial.arrived(steps);
         self.took(questions, steps, began.elapsed());
         drop(turn);
         Some(answers.map(|answers| (answers, self.lanes.told(steps))))
@@ -248,7 +267,9 @@ impl Served {
     /// what is mapped of large files takes milliseconds.
     pub(super) fn replace(&self, store: Store) -> Arc<Store> {
         let replace = || {
-            store.adopt_updates(&self.store.load());
+            let before = self.store.load();
+            store.adopt_verified(&before);
+            store.adopt_updates(&before);
             self.store.swap(Arc::new(store))
         };
         if let Some(log) = &self.log { log.hold(replace) } else { replace() }
@@ -312,6 +333,26 @@ impl Served {
             true => Err(self.no_room()),
             false => Ok(self.log.as_ref()),
         }
+    }
+
+    /// Has it known which keys have records, for those who hold others up when they look: to verify the keys of a large shard takes a while.
+    pub(super) async fn have_keys(&self) -> Result<()> {
+        let store = self.store.load_full();
+        if let Some(known) = at_hand(|| store.verify_keys()) {
+            return known;
+        }
+        let verified = aside("verifying keys", move || store.verify_keys()).await;
+        verified.map_err(|error| self.instead_of(error))
+    }
+
+    /// What is told in the place of an error: where its files are damaged, that they come again.
+    pub(super) fn instead_of(&self, error: Error) -> Error {
+        if self.store.load().damage().is_none() {
+            return error;
+        }
+        let (folder, number) = (&self.part.folder, self.part.number);
+        Error::retry(format!("{folder} shard {number}: its files here are damaged, and brought anew: ask again"))
+            .after(BROUGHT_SOON)
     }
 
     /// Why it takes nothing more.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
+use forebay_demo::S3Server;
 use forebay_node::Node;
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataRequest, PeerRequest, RangeSpec, decode, encode};
 use forebay_shared_storage::StorageSettings;
 pub use forebay_testbed::until_asked as until;
-use forebay_testing::S3Server;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{
     Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result, SegmentId, Standing,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use forebay_demo::Fault;
 use forebay_protocol::RangeSpec;
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, MountOptions, Validate, crc32c};
 use futures::future::join_all;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_demo::Fault;
 use forebay_metrics::table::STORAGE_MISMATCHES;
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
-use forebay_testing::Fault;
 use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, crc32c};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;

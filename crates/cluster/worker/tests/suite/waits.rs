@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
+use forebay_demo::Fault;
 use forebay_protocol::{DataReply, DataRequest, PutCondition, encode};
 use forebay_runtime::deadline;
-use forebay_testing::Fault;
 use forebay_transport::{Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, Key, MountOptions, ObjectVersion, Result, Validate};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_demo::Fault;
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, DraftCall, PutCondition};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, OperationId, Result, Validate};
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, noise, until};

@@ -36,7 +36,7 @@ pub use way_up::WayUp;
 /// Every operation is atomic. Those that fail change nothing, and those that panic are taken back.
 #[derive(Debug)]
 pub struct Namespace {
-    pub(crate) worker: u64,
+    numbers: Numbers,
     /// The containers whose nodes are here.
     tables: ByDir<Table>,
     /// Nodes that have a lease, and when it is over.
@@ -53,12 +53,34 @@ pub struct Namespace {
     bounded: usize,
     /// The locations that nodes ask for.
     labels: Labels,
-    /// The last number of a container, file or block: one is given also to who only looks at the names.
-    last: AtomicU64,
     counts: Counts,
     /// Blocks that no node has any more.
     freed: Vec<BlockRef>,
     undo: Undo,
+}
+
+/// The numbers that a worker gives to containers, files and blocks, each once.
+#[derive(Debug)]
+struct Numbers {
+    worker: u64,
+    /// One is given also to who only looks at the names.
+    last: AtomicU64,
+}
+
+impl Numbers {
+    /// They go on behind `last`.
+    fn behind(worker: u64, last: u64) -> Self {
+        Self { worker, last: AtomicU64::new(last) }
+    }
+
+    fn give(&self) -> u64 {
+        self.last.fetch_add(1, Relaxed) + 1
+    }
+
+    /// The one that was given last.
+    fn last(&self) -> u64 {
+        self.last.load(Relaxed)
+    }
 }
 
 /// How much is here.
@@ -79,7 +101,7 @@ impl Namespace {
     /// The same; numbers are given from `first` on, which must be far from those that an earlier process of this worker gave.
     pub fn with_numbers(worker: u64, bytes_max: u64, first: u64) -> Self {
         Self {
-            worker,
+            numbers: Numbers::behind(worker, first.max(1)),
             tables: ByDir::default(),
             leases: BTreeMap::new(),
             arriving: HashMap::new(),
@@ -88,7 +110,6 @@ impl Namespace {
             links: HashMap::new(),
             bounded: 0,
             labels: Labels::default(),
-            last: AtomicU64::new(first.max(1)),
             counts: Counts { bytes: 0, bytes_max, nodes: 0 },
             freed: Vec::new(),
             undo: Undo::default(),
@@ -117,16 +138,12 @@ impl Namespace {
 
     /// A number for a container, file or block, never given before.
     pub fn number(&self) -> u64 {
-        self.last.fetch_add(1, Relaxed) + 1
-    }
-
-    fn last_number(&self) -> u64 {
-        self.last.load(Relaxed)
+        self.numbers.give()
     }
 
     /// An identity for a container that will be here.
     pub fn allocate(&self) -> DirId {
-        DirId { worker: self.worker, number: self.number() }
+        DirId { worker: self.numbers.worker, number: self.number() }
     }
 
     /// The blocks that nodes have given up since the last call. Nobody finds them by a name any more.

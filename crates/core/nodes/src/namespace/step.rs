@@ -209,10 +209,10 @@ impl Namespace {
     /// Nothing is here any more. Numbers go on, so that none is given twice.
     pub(crate) fn step_clear(&mut self) {
         let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
-        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.last_number()) };
+        let (worker, last) = (self.numbers.worker, self.numbers.last());
+        let new = Self { undo, freed, ..Self::with_numbers(worker, self.counts.bytes_max, last) };
         let before = std::mem::replace(self, new);
-        let last = before.last_number();
         self.undo.note(Back::All(Box::new(before)));
-        assert!(self.last_number() >= last, "numbers go on, so that none is given twice");
+        assert!(self.numbers.last() >= last, "numbers go on, so that none is given twice");
     }
 }

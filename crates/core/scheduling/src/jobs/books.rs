@@ -56,6 +56,11 @@ impl Schedule {
         }
     }
 
+    /// Its limits.
+    pub fn settings(&self) -> ScheduleSettings {
+        self.settings
+    }
+
     /// Changes a job and files it where it then belongs in the orders.
     pub(super) fn with_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -120,9 +125,9 @@ impl Schedule {
         let job = jobs.get_mut(&job_id).expect("the job of a task is there");
         let task = job.tasks.get_mut(&task_id).expect("a task that is to wait is there");
         assert!(task.on.is_none() && task.near.is_empty(), "a task that is to wait has no slot, and nothing is filed of it");
-        job.pending += 1;
+        job.pending.count += 1;
         if task.inputs.is_empty() {
-            job.anywhere.insert(task_id);
+            job.pending.anywhere.insert(task_id);
         }
         for at in 0..task.inputs.len() {
             let ix = task.inputs[at];
@@ -138,7 +143,7 @@ impl Schedule {
             fleet.near(*worker, (job_id, task_id), task.bytes, Near::default(), *near);
         }
         if !task.near.is_empty() {
-            job.near.insert(task_id);
+            job.pending.near.insert(task_id);
         }
     }
 
@@ -147,10 +152,10 @@ impl Schedule {
         let Self { jobs, ranges, fleet, rewanted, .. } = self;
         let job = jobs.get_mut(&job_id).expect("the job of a task is there");
         let task = job.tasks.get_mut(&task_id).expect("a task that waits is there");
-        assert!(job.pending > 0 && task.on.is_none(), "{} tasks wait, this one of them, without a slot", job.pending);
-        job.pending -= 1;
+        assert!(job.pending.count > 0 && task.on.is_none(), "{} tasks wait, this one of them, without a slot", job.pending.count);
+        job.pending.count -= 1;
         if task.inputs.is_empty() {
-            job.anywhere.remove(&task_id);
+            job.pending.anywhere.remove(&task_id);
         }
         for ix in &task.inputs {
             let range = &mut ranges[*ix as usize];
@@ -160,12 +165,12 @@ impl Schedule {
             if let Some(wanted) = range.filed
                 && range.reader(job_id).is_none()
             {
-                job.missing.remove(&(Reverse(wanted), *ix));
+                job.pending.missing.remove(&(Reverse(wanted), *ix));
             }
             rewanted.push(*ix);
         }
         if !task.near.is_empty() {
-            job.near.remove(&task_id);
+            job.pending.near.remove(&task_id);
         }
         for (worker, near) in std::mem::take(&mut task.near) {
             fleet.near(worker, (job_id, task_id), task.bytes, near, Near::default());
@@ -185,8 +190,8 @@ impl Schedule {
             let is_near = !task.near.is_empty();
             if is_near != was_near {
                 match is_near {
-                    true => job.near.insert(*task_id),
-                    false => job.near.remove(task_id),
+                    true => job.pending.near.insert(*task_id),
+                    false => job.pending.near.remove(task_id),
                 };
                 orders.file(*job_id, job, settings.policy);
             }
@@ -227,8 +232,8 @@ impl Schedule {
         }
         for id in range.jobs() {
             let job = self.jobs.get_mut(&id).expect("a reader's job is there");
-            old.map(|wanted| job.missing.remove(&(Reverse(wanted), ix)));
-            new.map(|wanted| job.missing.insert((Reverse(wanted), ix)));
+            old.map(|wanted| job.pending.missing.remove(&(Reverse(wanted), ix)));
+            new.map(|wanted| job.pending.missing.insert((Reverse(wanted), ix)));
             self.orders.file(id, job, self.settings.policy);
         }
     }

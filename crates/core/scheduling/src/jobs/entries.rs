@@ -23,14 +23,8 @@ pub(super) struct Job {
     /// Tasks that are still to be taken in.
     pub coming: VecDeque<TaskSpec>,
     pub tasks: BTreeMap<TaskId, Task>,
-    pub pending: usize,
+    pub pending: Pending,
     pub running: usize,
-    /// Pending tasks without input.
-    pub anywhere: BTreeSet<TaskId>,
-    /// Pending tasks with some input at, or on its way to, some worker.
-    pub near: BTreeSet<TaskId>,
-    /// Ranges that pending tasks need and nobody has, most wanted first.
-    pub missing: BTreeSet<(Reverse<u32>, RangeIx)>,
     /// Inputs that are cached or on their way and not analysed yet.
     pub ready: usize,
     /// Bytes brought for this job's tasks that have not started.
@@ -50,6 +44,18 @@ impl Job {
     pub(super) fn turn(&self) -> Option<Turn> {
         self.places.waiting
     }
+}
+
+/// A job's tasks that wait for a slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pending {
+    pub count: usize,
+    /// Those without input.
+    pub anywhere: BTreeSet<TaskId>,
+    /// Those with some input at, or on its way to, some worker.
+    pub near: BTreeSet<TaskId>,
+    /// Ranges that they need and nobody has, most wanted first.
+    pub missing: BTreeSet<(Reverse<u32>, RangeIx)>,
 }
 
 #[derive(Clone, Debug)]

@@ -182,7 +182,7 @@ impl Schedule {
     /// Jobs that are known, with the tasks that wait and those that run.
     pub fn jobs(&self) -> impl Iterator<Item = (JobId, usize, usize)> {
         let open = self.jobs.iter().filter(|(_, job)| !job.is_closed);
-        open.map(|(id, job)| (*id, job.coming.len() + job.pending, job.running))
+        open.map(|(id, job)| (*id, job.coming.len() + job.pending.count, job.running))
     }
 
     pub(super) fn hold(&mut self, ix: RangeIx, id: WorkerId) {

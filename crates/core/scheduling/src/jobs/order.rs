@@ -19,14 +19,14 @@ impl Orders {
     /// Puts a job where it belongs by now.
     pub(super) fn file(&mut self, id: JobId, job: &mut Job, policy: Policy) {
         let turn = |fair: usize| turn(id, job, fair, policy);
-        let waits = job.pending > 0;
-        let (slot, missing) = (turn(job.running), !job.missing.is_empty());
+        let waits = job.pending.count > 0;
+        let (slot, missing) = (turn(job.running), !job.pending.missing.is_empty());
         let places = Places {
             waiting: waits.then_some(slot),
             coming: (!job.coming.is_empty()).then_some(slot),
-            anywhere: (!job.anywhere.is_empty()).then_some(slot),
+            anywhere: (!job.pending.anywhere.is_empty()).then_some(slot),
             cold: missing.then_some(slot),
-            near: (!job.near.is_empty()).then_some(slot),
+            near: (!job.pending.near.is_empty()).then_some(slot),
             transfers: (waits && (missing || job.ahead_bytes > 0)).then(|| turn(job.ready)),
         };
         let places = if job.is_closed { Places::default() } else { places };

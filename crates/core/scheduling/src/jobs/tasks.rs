@@ -66,7 +66,7 @@ impl Schedule {
         let (.., first) = self.orders.waiting.first()?;
         if self.jobs[first].passed_over >= self.settings.patience {
             let job = &self.jobs[first];
-            let far = || self.far_task(*first).or_else(|| job.near.first().copied());
+            let far = || self.far_task(*first).or_else(|| job.pending.near.first().copied());
             return self.near_task(worker, *first).or_else(|| self.cold_task(*first)).or_else(far).map(|task| (*first, task));
         }
         let cold = || {
@@ -78,7 +78,7 @@ impl Schedule {
             jobs.map(|(.., job)| *job).find_map(|job| self.far_task(job).map(|task| (job, task)))
         };
         let has_bandwidth = |(job, _): &(JobId, TaskId)| {
-            let first = self.jobs[job].missing.first();
+            let first = self.jobs[job].pending.missing.first();
             first.is_some_and(|(_, ix)| self.has_room(self.ranges[*ix as usize].storage, false))
         };
         let near = || {
@@ -93,12 +93,12 @@ impl Schedule {
     /// The task of a job that a worker takes first of those beside it; one without input is at home anywhere.
     fn near_task(&self, worker: WorkerId, job: JobId) -> Option<TaskId> {
         let near = self.fleet.get(worker).and_then(|worker| worker.near.get(&job)?.first());
-        near.map(|(_, task)| *task).or_else(|| self.jobs[&job].anywhere.first().copied())
+        near.map(|(_, task)| *task).or_else(|| self.jobs[&job].pending.anywhere.first().copied())
     }
 
     /// The task of a job that reads what is most wanted and nobody has.
     fn cold_task(&self, job: JobId) -> Option<TaskId> {
-        let (_, ix) = self.jobs[&job].missing.first()?;
+        let (_, ix) = self.jobs[&job].pending.missing.first()?;
         self.ranges[*ix as usize].reader(job)
     }
 
@@ -109,7 +109,7 @@ impl Schedule {
         let busiest = self.fleet.by_load.iter().rev().take(LOOK_MAX).map(|(_, id)| id).filter(|id| is_busy(id));
         let of_busiest = busiest.filter_map(|id| self.fleet.get(*id)?.near.get(&job_id)?.last()).map(|(_, task)| *task);
         of_busiest
-            .chain(job.near.iter().take(LOOK_MAX).copied())
+            .chain(job.pending.near.iter().take(LOOK_MAX).copied())
             .find(|task| job.tasks[task].near.iter().all(|(id, _)| is_busy(id)))
     }
 

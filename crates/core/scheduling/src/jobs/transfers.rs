@@ -104,7 +104,7 @@ impl Schedule {
     }
 
     fn most_wanted(&self, job: &Job, full: &BTreeSet<MountId>) -> Option<RangeIx> {
-        let mut missing = job.missing.iter().map(|(_, ix)| *ix).take(LOOK_MAX);
+        let mut missing = job.pending.missing.iter().map(|(_, ix)| *ix).take(LOOK_MAX);
         missing.find(|ix| !full.contains(&self.ranges[*ix as usize].storage))
     }
 

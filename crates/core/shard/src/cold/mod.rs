@@ -12,9 +12,10 @@ mod cursor;
 mod postings;
 mod write;
 
+use std::fmt;
 use std::ops::Range;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::key::Key;
@@ -35,6 +36,12 @@ pub struct ColdRange {
     pub bytes: Range<u64>,
     /// Their place among those of their kind.
     place: u64,
+}
+
+impl fmt::Display for ColdRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bytes {}..{}", self.bytes.start, self.bytes.end)
+    }
 }
 
 /// What is read first of a cold file: it says which ranges have a record, or the keys of a value.
@@ -130,7 +137,8 @@ impl ColdTail {
             return Ok(None);
         }
         let mut record = Record::new();
-        let is_there = block::find(range.place, bytes, key, self.schema.attributes.len(), &mut record)?;
+        let is_there = block::find(range.place, bytes, key, self.schema.attributes.len(), &mut record);
+        let is_there = is_there.context(|| range.to_string())?;
         is_there.then(|| record.values(&self.schema, None)).transpose()
     }
 
@@ -153,14 +161,14 @@ impl ColdTail {
         // Each has a checksum at least.
         match bytes.start + 4 <= bytes.end && bytes.end <= postings.end {
             true => Ok(ColdRange { bytes, place: range.place }),
-            false => Err(damaged()),
+            false => Err(damaged().context(range)),
         }
     }
 
     /// The keys of a value, in order, from the bytes that [`Self::bucket`] names.
     pub fn keys(&self, attribute: usize, range: &ColdRange, bytes: &[u8], value: &Value) -> Result<Vec<Key>> {
         match self.encoded(attribute, value)? {
-            Some(value) => bucket::find(range.place, bytes, &value, self.schema.key_type),
+            Some(value) => bucket::find(range.place, bytes, &value, self.schema.key_type).context(|| range.to_string()),
             None => Ok(Vec::new()),
         }
     }

@@ -16,6 +16,7 @@ use crate::layers::layered::Layered;
 use crate::layers::shape::{RATE_MAX, Shape, rate_place};
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
+use crate::sections::ALL;
 use layers::FlatLayerBuilder;
 
 /// Rows, and positions, between the samples that every flat text has.
@@ -72,6 +73,7 @@ impl FlatText {
         if base.numbers.flat == 0 {
             return Err(Error::invalid("this shard holds records, not flat text; open it as records"));
         }
+        base.need(ALL)?;
         Layered::new(base, layers).map(Self)
     }
 

@@ -17,6 +17,7 @@ use super::texts::Text;
 use crate::base::{Base, section_of};
 use crate::record::blocks;
 use crate::record::codes::Numbers;
+use crate::sections::ALL;
 
 /// Records of a step: a fraction of a second's work.
 const STEP_RECORDS: u32 = 4096;
@@ -47,7 +48,11 @@ pub struct LayerBuilder {
 }
 
 impl LayerBuilder {
+    /// Without layers to build, who reads by it verifies what that needs.
     pub(crate) fn new(base: Arc<Base>, ids: &[LayerId]) -> Result<Self> {
+        if !ids.is_empty() {
+            base.need(ALL)?;
+        }
         let LayerSet { isa, sa, sa_rates, .. } = LayerSet::empty(&base);
         let mut builder = Self {
             ids: ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 
 use super::id::LayerId;
 use super::{LayerInfo, LayerSet, VerifiedLayer};
 use crate::base::Base;
+use crate::sections::{ALL, VerifiedSections};
 
 /// A base with layers, which come and go under readers: a query sees the set that was there when it began, and that set, with the bytes of
 /// its layers, goes when its last reader does.
@@ -25,6 +26,26 @@ impl Layered {
             set.put(&base, &VerifiedLayer::new(&base, bytes)?);
         }
         Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set) })
+    }
+
+    /// Verifies all of the base that was not used yet; else each of its sections is verified at its first use.
+    pub fn verify(&self) -> Result<()> {
+        self.base.need(ALL)
+    }
+
+    /// What of the base was found to be damaged, if anything: what needs it fails so.
+    pub fn damage(&self) -> Option<Error> {
+        self.base.sections.damage()
+    }
+
+    /// What of the base has verified.
+    pub fn verified(&self) -> VerifiedSections {
+        self.base.sections.verified()
+    }
+
+    /// Takes for verified what was so when the same file was opened another time; nothing of another base.
+    pub fn believe(&self, verified: VerifiedSections) {
+        self.base.sections.believe(verified);
     }
 
     /// The layers, with what each takes.

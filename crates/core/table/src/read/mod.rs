@@ -25,6 +25,21 @@ pub use take::take;
 pub use verified::Verified;
 
 /// A table's metadata: all that is needed to know which bytes a query will touch. Cheap to clone.
+///
+/// ```
+/// use arrow_array::{Int64Array, RecordBatch};
+/// use forebay_table::{Options, Table, Writer};
+///
+/// let numbers = std::sync::Arc::new(Int64Array::from(vec![7, 8, 9]));
+/// let batch = RecordBatch::try_from_iter([("n", numbers as _)]).unwrap();
+/// let mut writer = Writer::new(Vec::new(), batch.schema(), Options::default())?;
+/// writer.push(&batch)?;
+/// let file = bytes::Bytes::from(writer.finish()?.0);
+/// let table = Table::open(&file)?;
+/// let plan = table.plan(0, &table.schema().project_paths(&["n"])?)?;
+/// assert_eq!(plan.read(&file)?.batch()?, batch);
+/// # Ok::<(), forebay_types::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Table {
     block: Arc<Block>,

@@ -136,6 +136,7 @@ impl CellSource {
 
     fn segment(&self, cell: Cell) -> Option<(SegmentId, RouteKey)> {
         let index = cell.index()?;
+        debug_assert_eq!(Cell::of_index(index), Some(cell), "no two cells have one index");
         Some((SegmentId::of(&self.named, index), RouteKey::of(self.version.mount, &self.version.key, index)))
     }
 }

@@ -66,10 +66,7 @@ pub(crate) struct Core {
     pub spares: Mutex<Spares>,
     /// What the disk tier is made of, the store's own folder first where it has a part of it.
     pub disks: Vec<Disk>,
-    /// Folders of the disk tier that can't be used, in words.
-    pub left_out: Vec<String>,
-    /// Those that may take more than their file system has, in words.
-    pub too_large: Vec<String>,
+    pub folder_faults: FolderFaults,
     /// How long a load waits for the disk.
     pub patience: Duration,
     /// Who hears of pages that have come or that no tier has any more.
@@ -77,6 +74,21 @@ pub(crate) struct Core {
     /// What a scrub reads pages of the disk into, from one of its steps to the next.
     pub scratch: Mutex<Option<MmapMut>>,
     closed: AtomicBool,
+}
+
+/// What is wrong with folders of the disk tier since the start, in words.
+#[derive(Default)]
+pub(crate) struct FolderFaults {
+    /// Those that can't be used.
+    pub left_out: Vec<String>,
+    /// Those that may take more than their file system has.
+    pub too_large: Vec<String>,
+}
+
+impl FolderFaults {
+    pub fn all(&self) -> impl Iterator<Item = &String> {
+        self.left_out.iter().chain(&self.too_large)
+    }
 }
 
 impl Core {
@@ -94,22 +106,21 @@ impl Core {
         let arena = Arc::new(Arena::new(addresses, frames_in_all)?);
         let dram = Tier::new(settings.dram_bytes / PAGE_BYTES, addresses);
         dram.force_reserve(frames_in_all);
-        let (mut disks, mut left_out, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut disks, mut folder_faults) = (Vec::new(), FolderFaults::default());
         for (at, name) in folders {
-            too_large.extend(beyond_its_disk(&at, &name));
+            folder_faults.too_large.extend(beyond_its_disk(&at, &name));
             let no = u8::try_from(disks.len()).expect("there are few disks");
             let of_arena = (u64::from(no) * frames, frames);
             match Disk::open(DiskNo(no), &at, name, &arena, of_arena, settings.in_flight) {
                 Ok(disk) => disks.push(disk),
                 Err(error) if at.folder == settings.folder => return Err(error),
-                Err(error) => left_out.push(leave_out(&at.folder, error)?),
+                Err(error) => folder_faults.left_out.push(leave_out(&at.folder, error)?),
             }
         }
         Ok(Self {
             table: Table::new(),
             disks,
-            left_out,
-            too_large,
+            folder_faults,
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),

@@ -37,10 +37,12 @@ impl Packed {
     }
 }
 
-/// Looks through a shard's folder. `Invalid` for flat text, and for a shard with updates that are not merged yet.
+/// Looks through a shard's folder, and verifies its files: what is stored from here on is believed by its new checksums. `Invalid` for flat
+/// text, and for a shard with updates that are not merged yet.
 pub fn pack(folder: &Path) -> Result<Packed> {
     let manifest = Manifest::read(folder)?;
     let store = Store::open(folder)?;
+    store.verify()?;
     let inspection = store.inspect()?;
     if manifest.columns.is_none() {
         return Err(Error::invalid(format!("{} is flat text: a dataset is made of records", folder.display())));

@@ -116,7 +116,7 @@ impl Building {
         let mut writer = PartWriter::new(&temporary.path, names);
         for (place, mapped) in view.shards.iter().enumerate() {
             mapped.shard.scan(None, |key, record| {
-                if belong(&key)? && !view.suffixes_hide(place, &key) {
+                if belong(&key)? && !view.suffixes_hide(place, &key)? {
                     parts.push_encoded(&key, &values(record, attributes), &mut writer)?;
                 }
                 Ok(true)

@@ -1,7 +1,7 @@
 //! What a shard takes, file by file, for whoever asks where its bytes are.
 
-use forebay_shard::Bounds;
-use forebay_types::Result;
+use forebay_shard::{Bounds, VerifiedSections};
+use forebay_types::{Error, Result};
 use serde::Serialize;
 
 use super::Store;
@@ -77,6 +77,35 @@ impl Store {
         let (updates, update_bytes) = view.pending();
         let size = bytes as f64 / input_bytes.max(1) as f64;
         Ok(Inspection { records, input_bytes, bytes, size, size_set: manifest.size, updates, update_bytes, parts })
+    }
+
+    /// Verifies all of its files that was not used yet.
+    pub fn verify(&self) -> Result<()> {
+        self.view.load().shards.iter().try_for_each(|mapped| mapped.shard.verify())
+    }
+
+    /// The same of what tells which keys have records.
+    pub fn verify_keys(&self) -> Result<()> {
+        self.view.load().shards.iter().try_for_each(|mapped| mapped.keys().map(drop))
+    }
+
+    /// What was found to be damaged of its files since they were opened, if anything: no answer that needs it is given.
+    pub fn damage(&self) -> Option<Error> {
+        self.view.load().shards.iter().find_map(|mapped| mapped.shard.damage())
+    }
+
+    /// What of its files has verified, by compressed shard.
+    pub fn verified(&self) -> Vec<VerifiedSections> {
+        self.view.load().shards.iter().map(|mapped| mapped.shard.verified()).collect()
+    }
+
+    /// Takes for verified what was so in another opening of the same folder.
+    pub fn adopt_verified(&self, other: &Self) {
+        debug_assert_eq!(self.path, other.path, "files are the same in one folder alone");
+        let (view, verified) = (self.view.load(), other.verified());
+        for mapped in &view.shards {
+            verified.iter().for_each(|verified| mapped.shard.believe(*verified));
+        }
     }
 
     /// What the values of each attribute lie between in all that is compressed; none of one without values.

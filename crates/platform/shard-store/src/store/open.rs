@@ -115,10 +115,10 @@ pub(super) fn read_log(path: &Path, from: u64, view: &mut View) -> Result<u64> {
     Ok(next)
 }
 
-/// Maps a compressed shard's files; every byte is verified.
+/// Maps a compressed shard's files. Layers are verified, and of the base no more than its head: the rest is when it is used first.
 pub(super) fn open_shard(folder: &Path, files: &ShardFiles) -> Result<Mapped> {
-    let base = folder.join(&files.base.file);
-    let shard = Shard::open(map_part(folder, &files.base)?, []).context(|| base.display())?;
+    let base = folder.join(&files.base.file).display().to_string();
+    let shard = Shard::open_named(&base, map_part(folder, &files.base)?, []).context(|| &base)?;
     for entry in &files.layers {
         shard.add_layer(map_part(folder, entry)?).context(|| folder.join(&entry.file).display().to_string())?;
     }

@@ -1,6 +1,6 @@
 //! What one query sees, and which of its sources speaks for a key.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use forebay_shard::{FlatText, Key, QueryCounters, Record, Shard, SuffixStore, Value, ValueType};
 use forebay_types::Result;
@@ -27,21 +27,29 @@ const JOINED_MAX: usize = 8 << 10;
 /// A compressed shard over mapped files.
 pub(crate) struct Mapped {
     pub(crate) shard: Shard,
-    /// Its first and its last key.
-    pub(crate) keys: Option<(Key, Key)>,
+    /// Its first and its last key, once somebody wanted to know.
+    keys: OnceLock<Option<(Key, Key)>>,
     /// Its counters when somebody last wanted to know.
     counted: Mutex<QueryCounters>,
 }
 
 impl Mapped {
     pub(crate) fn new(shard: Shard) -> Self {
-        let keys = shard.first_key().zip(shard.last_key());
-        Self { shard, keys, counted: Mutex::default() }
+        Self { shard, keys: OnceLock::new(), counted: Mutex::default() }
+    }
+
+    /// Its first and its last key; none where it has no records.
+    pub(crate) fn keys(&self) -> Result<Option<&(Key, Key)>> {
+        if let Some(keys) = self.keys.get() {
+            return Ok(keys.as_ref());
+        }
+        let keys = self.shard.first_key()?.zip(self.shard.last_key()?);
+        Ok(self.keys.get_or_init(|| keys).as_ref())
     }
 
     /// Whether a key is among its own, from the first to the last.
-    pub(crate) fn spans(&self, key: &Key) -> bool {
-        self.keys.as_ref().is_some_and(|(first, last)| first <= key && key <= last)
+    pub(crate) fn spans(&self, key: &Key) -> Result<bool> {
+        Ok(self.keys()?.is_some_and(|(first, last)| first <= key && key <= last))
     }
 
     /// What it was asked since the last time that this was called.
@@ -68,15 +76,21 @@ impl View {
     }
 
     /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.
-    pub(crate) fn only_shards(&self) -> Option<&[Arc<Mapped>]> {
-        self.shards_below().filter(|_| self.runs.is_empty())
+    pub(crate) fn only_shards(&self) -> Result<Option<&[Arc<Mapped>]>> {
+        if self.runs.is_empty() { self.shards_below() } else { Ok(None) }
     }
 
     /// The same where there are the newest updates beside them.
-    pub(crate) fn shards_below(&self) -> Option<&[Arc<Mapped>]> {
-        let is_alone = self.suffixes.is_empty() && !self.shards.is_empty();
-        let spans: Vec<_> = self.shards.iter().filter_map(|mapped| mapped.keys.as_ref()).collect();
-        (is_alone && spans.windows(2).all(|two| two[0].1 < two[1].0)).then_some(self.shards.as_slice())
+    pub(crate) fn shards_below(&self) -> Result<Option<&[Arc<Mapped>]>> {
+        if !self.suffixes.is_empty() || self.shards.is_empty() {
+            return Ok(None);
+        }
+        let mut spans: Vec<&(Key, Key)> = Vec::with_capacity(self.shards.len());
+        // One by itself has nobody's keys between its own.
+        for mapped in self.shards.iter().filter(|_| self.shards.len() > 1) {
+            spans.extend(mapped.keys()?);
+        }
+        Ok(spans.windows(2).all(|two| two[0].1 < two[1].0).then_some(&self.shards[..]))
     }
 
     /// What the newest updates say of a key, if anything. Two threads may have made theirs visible in the other order than
@@ -136,8 +150,8 @@ impl View {
                 return Ok(store.read(place, columns, out) && !self.shards.is_empty());
             }
         }
-        for mapped in self.shards.iter().rev().filter(|mapped| mapped.spans(key)) {
-            if mapped.shard.get_into(key, columns, out)? {
+        for mapped in self.shards.iter().rev() {
+            if mapped.spans(key)? && mapped.shard.get_into(key, columns, out)? {
                 return Ok(true);
             }
         }
@@ -145,14 +159,21 @@ impl View {
     }
 
     /// Whether something newer than the compressed shard at `place` speaks of a key.
-    pub(crate) fn hides_in_shard(&self, place: usize, key: &Key) -> bool {
-        self.newest(key).is_some() || self.suffixes_hide(place, key)
+    pub(crate) fn hides_in_shard(&self, place: usize, key: &Key) -> Result<bool> {
+        Ok(self.newest(key).is_some() || self.suffixes_hide(place, key)?)
     }
 
     /// The same without the updates that are not in a suffix array.
-    pub(crate) fn suffixes_hide(&self, place: usize, key: &Key) -> bool {
-        self.suffixes.iter().any(|store| store.find(key).is_some())
-            || self.shards[place + 1..].iter().any(|later| later.spans(key) && later.shard.contains(key))
+    pub(crate) fn suffixes_hide(&self, place: usize, key: &Key) -> Result<bool> {
+        if self.suffixes.iter().any(|store| store.find(key).is_some()) {
+            return Ok(true);
+        }
+        for later in &self.shards[place + 1..] {
+            if later.spans(key)? && later.shard.contains(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether something newer than the suffix array at `place` speaks of a key.
@@ -161,11 +182,14 @@ impl View {
     }
 
     /// A key that no record's key is above: the last one, or that of a record that was deleted.
-    pub(crate) fn last_key(&self) -> Option<Key> {
+    pub(crate) fn last_key(&self) -> Result<Option<Key>> {
         let runs = self.runs.iter().filter_map(|run| run.last_key().cloned());
         let suffixes = self.suffixes.iter().filter_map(|store| Some(store.key(store.len().checked_sub(1)?).clone()));
-        let shards = self.shards.iter().filter_map(|mapped| mapped.shard.last_key());
-        runs.chain(suffixes).chain(shards).max()
+        let mut last = runs.chain(suffixes).max();
+        for mapped in &self.shards {
+            last = last.max(mapped.keys()?.map(|(_, last)| last.clone()));
+        }
+        Ok(last)
     }
 
     /// How many updates there are, and about their bytes.
@@ -235,6 +259,6 @@ mod tests {
         view.get(&Key::U64(7), None).unwrap_err();
         let hits = view.shards[0].shard.search(&Query::prefix(0, b"earlier"), None, None).unwrap().keys;
         assert_eq!(hits.len(), 500);
-        assert!(hits.iter().all(|key| view.hides_in_shard(0, &key)));
+        assert!(hits.iter().all(|key| view.hides_in_shard(0, &key).unwrap()));
     }
 }

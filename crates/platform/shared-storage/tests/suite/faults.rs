@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_demo::Fault;
 use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, crc32c};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

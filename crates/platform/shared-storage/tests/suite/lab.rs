@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_shared_storage::{AccessKey, Class, Get, GetRange, Storage, StorageSettings};
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, VersionTag};
 use tempfile::TempDir;
 

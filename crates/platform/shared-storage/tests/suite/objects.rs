@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use forebay_demo::{Fault, S3Server, S3Settings};
 use forebay_runtime::deadline::Waited;
 use forebay_shared_storage::{GetRange, PutCondition, Storage};
-use forebay_testing::{Fault, S3Server, S3Settings};
 use forebay_types::{ErrorKind, MountOptions};
 
 use crate::lab::{get, get_version, key, mount, open, options, patient, pattern, put};

@@ -1,7 +1,7 @@
 //! S3, against the server in process.
 
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings};
 use forebay_shared_storage::{AccessKey, GetRange, StorageSettings};
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings};
 use forebay_types::{ErrorKind, MountOptions};
 
 use crate::conformance::conformance;

@@ -1,6 +1,6 @@
 //! A connection from its handshake to its end.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
 use super::kept::Kept;
-use super::shared::Shared;
+use super::shared::{Memory, Shared};
 use crate::caught::{caught, caught_future};
 use crate::frames::frame_reader::FrameReader;
 use crate::frames::outbox::Outbox;
@@ -20,7 +20,7 @@ use crate::frames::{Hangup, Sink};
 use crate::in_flight::InFlight;
 use crate::ring::{Rings, Seat};
 use crate::sockets::leaving::Line;
-use crate::{Budget, Peer, ServerLimits, Service, Session};
+use crate::{Peer, ServerLimits, Service, Session};
 
 /// How long a peer gets to read what was said to it last.
 pub(super) const FAREWELL_TIMEOUT: Duration = Duration::from_millis(500);
@@ -32,8 +32,6 @@ pub(super) struct Live<S: Session>(Arc<Inner<S>>);
 pub(super) struct Inner<S> {
     pub(super) session: Arc<S>,
     pub(super) outbox: Arc<Outbox>,
-    /// Bytes of answers that wait to be sent, over all connections.
-    pub(super) unsent: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
     hangup: Arc<Hangup>,
     /// This side has ended it.
@@ -41,13 +39,19 @@ pub(super) struct Inner<S> {
     pub(super) peer: Peer,
     pub(super) limits: ServerLimits,
     pub(super) rings: Arc<Rings>,
-    pub(super) budget: Budget,
-    _admitted: OwnedSemaphorePermit,
-    /// Its place among those whose answers leave, where somebody asks for it.
-    _line: Option<Line>,
+    pub(super) memory: Memory,
+    _places: Places,
     /// Its place among the rings, when it has one.
     pub(super) seat: OnceLock<Arc<Seat>>,
     pub(super) closed: AtomicBool,
+}
+
+/// What it holds as long as it is there.
+struct Places {
+    /// Its place among the connections that have passed the handshake.
+    _admitted: OwnedSemaphorePermit,
+    /// Its place among those whose answers leave, where somebody asks for it.
+    _line: Option<Line>,
 }
 
 impl<S: Session> Live<S> {
@@ -60,7 +64,7 @@ impl<S: Session> Live<S> {
         hangup: Hangup,
         admitted: OwnedSemaphorePermit,
     ) -> Self {
-        let (outbox, hangup) = (Arc::new(Outbox::one_of(sink, shared.unsent.clone())), Arc::new(hangup));
+        let (outbox, hangup) = (Arc::new(Outbox::one_of(sink, shared.memory.unsent.clone())), Arc::new(hangup));
         let line = shared.service.leaving().map(|leaving| {
             let (outbox, hangup) = (outbox.clone(), hangup.clone());
             // What is out last is of an answer that nobody has been told of.
@@ -69,16 +73,14 @@ impl<S: Session> Live<S> {
         Self(Arc::new(Inner {
             session: Arc::new(session),
             outbox,
-            unsent: shared.unsent.clone(),
             in_flight: InFlight::default(),
             hangup,
             ended: CancellationToken::new(),
             peer,
             limits: shared.limits,
             rings: shared.rings.clone(),
-            budget: shared.budget.clone(),
-            _admitted: admitted,
-            _line: line,
+            memory: shared.memory.clone(),
+            _places: Places { _admitted: admitted, _line: line },
             seat: OnceLock::new(),
             closed: AtomicBool::new(false),
         }))

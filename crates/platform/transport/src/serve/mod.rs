@@ -23,7 +23,7 @@ use crate::listener::{Accepted, Incoming};
 use crate::{Peer, Service, handshake};
 use live::{FAREWELL_TIMEOUT, Live};
 
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Memory, Shared};
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
 pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, place: Place, stop: watch::Receiver<bool>) {

@@ -1,7 +1,6 @@
 //! Frames as they come, taken no faster than there is room for them and their answers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -64,7 +63,7 @@ impl<S: Session> Inner<S> {
     /// Calls in flight, and bytes of answers that wait to be sent, with which the connection is read further.
     fn may_have(&self) -> (usize, usize) {
         let ServerLimits { in_flight, payload_bytes, .. } = self.limits;
-        match self.unsent.load(Ordering::Relaxed) as u64 > self.budget.bytes() / 2 {
+        match self.memory.is_full_of_answers() {
             true => (in_flight.min(CALLS_WHEN_FULL), payload_bytes.min(ANSWER_BYTES_WHEN_FULL)),
             false => (in_flight, payload_bytes),
         }
@@ -74,12 +73,12 @@ impl<S: Session> Inner<S> {
     async fn announced(self: &Arc<Self>, reader: &mut FrameReader) -> Result<Option<(FrameHeader, Spent)>> {
         let Some(header) = reader.header(META_BYTES_MAX).await? else { return Ok(None) };
         let bytes = u64::from(header.meta_len) + u64::from(header.payload_len);
-        let spent = match self.budget.try_take(bytes) {
+        let spent = match self.memory.budget.try_take(bytes) {
             Some(spent) => spent,
             None => {
                 self.outbox.flush();
                 let late = |_| Error::retry("requests have had all of the server's memory for them for too long");
-                timeout(MEMORY_WITHIN, self.budget.take(bytes)).await.map_err(late)?
+                timeout(MEMORY_WITHIN, self.memory.budget.take(bytes)).await.map_err(late)?
             }
         };
         Ok(Some((header, spent)))

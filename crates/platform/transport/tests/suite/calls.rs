@@ -94,7 +94,7 @@ async fn payloads_come_where_the_service_wants_them() {
             });
         }
         calls.join_all().await;
-        assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+        assert_eq!(open.desk.calls.dropped.load(Ordering::SeqCst), 0);
     }
 }
 
@@ -107,7 +107,7 @@ async fn a_place_whose_payload_is_cut_off_is_given_up() {
         let frame = raw::frame(raw::REQUEST, 1, what.as_bytes(), 1 << 20);
         stream.write_all(&[&frame, &pattern(500_000)[..]].concat()).await.unwrap();
         drop(stream);
-        until(|| open.desk.dropped.load(Ordering::SeqCst) == given_up).await;
+        until(|| open.desk.calls.dropped.load(Ordering::SeqCst) == given_up).await;
     }
 }
 
@@ -136,8 +136,8 @@ async fn a_dropped_call_is_cancelled_at_the_server() {
         let connection = open.connect().await;
         let call = connection.call("sleep 60000".into(), vec![]);
         assert!(timeout(Duration::from_millis(100), call).await.is_err());
-        until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
-        assert_eq!(open.desk.running.load(Ordering::SeqCst), 0);
+        until(|| open.desk.calls.dropped.load(Ordering::SeqCst) == 1).await;
+        assert_eq!(open.desk.calls.running.load(Ordering::SeqCst), 0);
         connection.call("echo".into(), vec![]).await.unwrap();
     }
 }
@@ -199,7 +199,7 @@ async fn a_server_runs_no_more_calls_than_its_limit() {
     let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
     many(&connection, 100, "sleep 3", vec![]).await;
-    assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 4);
+    assert_eq!(open.desk.calls.running_most.load(Ordering::SeqCst), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -208,7 +208,7 @@ async fn a_server_holds_no_more_payload_than_its_limit() {
     let open = open_at(&local(), ours(), limits).await;
     let connection = open.connect().await;
     many(&connection, 20, "sleep 3", vec![Bytes::from(vec![0; 512 << 10])]).await;
-    assert_eq!(open.desk.running_most.load(Ordering::SeqCst), 2);
+    assert_eq!(open.desk.calls.running_most.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -216,7 +216,7 @@ async fn more_calls_than_a_connection_takes_wait_their_turn() {
     let open = open().await;
     let connection = open.connect().await;
     many(&connection, 3000, "sleep 20", vec![]).await;
-    assert!(open.desk.running_most.load(Ordering::SeqCst) <= 1024);
+    assert!(open.desk.calls.running_most.load(Ordering::SeqCst) <= 1024);
 }
 
 /// Calls, and goes on waiting when the time is over that it has told: what of the answer has come, and after how long.
@@ -243,11 +243,11 @@ async fn a_server_gives_up_what_nobody_waits_for_though_no_word_of_that_comes() 
         let (answer, took) = call_beyond(&connection, "sleep 60000", longest).await;
         assert_eq!(answer, "failed: sleep 60000");
         assert!(took >= longest && took < Duration::from_secs(10), "{took:?}");
-        assert_eq!(desk.dropped.load(Ordering::SeqCst), 1);
+        assert_eq!(desk.calls.dropped.load(Ordering::SeqCst), 1);
         // What is done in time is answered, and the next call has its own time.
         let in_time = deadline::within(Duration::from_secs(10), connection.call("sleep 20".into(), vec![])).await;
         assert_eq!(in_time.unwrap().unwrap().meta, "sleep 20");
-        assert_eq!(desk.dropped.load(Ordering::SeqCst), 1);
+        assert_eq!(desk.calls.dropped.load(Ordering::SeqCst), 1);
     }
     drop(folder);
 }
@@ -259,7 +259,7 @@ async fn a_peer_of_the_version_before_is_told_nothing_of_time_and_takes_it() {
     let (answer, took) = call_beyond(&connection, "sleep 900", Duration::from_millis(100)).await;
     assert_eq!(answer, "sleep 900");
     assert!(took >= Duration::from_millis(900), "{took:?}");
-    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    assert_eq!(open.desk.calls.dropped.load(Ordering::SeqCst), 0);
 }
 
 /// The system takes some megabytes for a reader that takes them later.

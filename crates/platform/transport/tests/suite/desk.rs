@@ -20,9 +20,7 @@ pub struct Desk {
     pub refuses: AtomicBool,
     pub opened: AtomicUsize,
     pub closed: AtomicUsize,
-    pub running: AtomicUsize,
-    pub running_most: AtomicUsize,
-    pub dropped: AtomicUsize,
+    pub calls: Calls,
     pub lent: AtomicUsize,
     pub asked: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
@@ -30,6 +28,14 @@ pub struct Desk {
     /// Bytes that were given and are sent.
     pub given: AtomicU64,
     pub leaving: Leaving,
+}
+
+/// The calls of all sessions.
+#[derive(Default)]
+pub struct Calls {
+    pub running: AtomicUsize,
+    pub running_most: AtomicUsize,
+    pub dropped: AtomicUsize,
 }
 
 /// So many bytes that `give` gives.
@@ -92,17 +98,17 @@ struct Running<'a>(&'a Desk, bool);
 
 impl<'a> Running<'a> {
     fn new(desk: &'a Desk) -> Self {
-        let running = desk.running.fetch_add(1, Ordering::SeqCst) + 1;
-        desk.running_most.fetch_max(running, Ordering::SeqCst);
+        let running = desk.calls.running.fetch_add(1, Ordering::SeqCst) + 1;
+        desk.calls.running_most.fetch_max(running, Ordering::SeqCst);
         Self(desk, false)
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        self.0.calls.running.fetch_sub(1, Ordering::SeqCst);
         if !self.1 {
-            self.0.dropped.fetch_add(1, Ordering::SeqCst);
+            self.0.calls.dropped.fetch_add(1, Ordering::SeqCst);
         }
     }
 }
@@ -137,7 +143,7 @@ impl Place for DeskPlace {
 
 impl Drop for DeskPlace {
     fn drop(&mut self) {
-        self.desk.dropped.fetch_add(usize::from(!self.filled), Ordering::SeqCst);
+        self.desk.calls.dropped.fetch_add(usize::from(!self.filled), Ordering::SeqCst);
     }
 }
 

@@ -16,13 +16,13 @@ async fn a_session_is_closed_once_when_its_connection_is_dropped() {
     drop(connection);
     clone.call("echo".into(), vec![]).await.unwrap();
     let call = asked(&clone, "sleep 60000");
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     assert_eq!(open.desk.closed.load(Ordering::SeqCst), 0);
     call.abort();
     let _ = call.await;
     drop(clone);
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
-    assert_eq!(open.desk.running.load(Ordering::SeqCst), 0, "calls end before their session");
+    assert_eq!(open.desk.calls.running.load(Ordering::SeqCst), 0, "calls end before their session");
     open.server.shutdown().await;
     assert_eq!(open.desk.closed.load(Ordering::SeqCst), 1);
 }
@@ -33,7 +33,7 @@ async fn close_fails_what_is_in_flight() {
     let connection = open.connect().await;
     let call = connection.call("sleep 60000".into(), vec![]);
     let (answer, ()) = tokio::join!(call, async {
-        until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+        until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
         connection.close();
         assert!(connection.is_closed());
     });
@@ -48,7 +48,7 @@ async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
     let open = open().await;
     let connection = open.connect().await;
     let waiting = asked(&connection, "sleep 300");
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     for _ in 0..100 {
         // In its task, and at its first poll on the task of the connection.
         for what in ["panic", "panic at once", "unheard of"] {
@@ -104,7 +104,7 @@ async fn shutdown_lets_running_calls_finish() {
     let connection = open.connect().await;
     let idle = open.connect().await;
     let (call, large) = (asked(&connection, "sleep 400"), asked(&connection, format!("give {}", 64 << 20)));
-    until(|| open.desk.running.load(Ordering::SeqCst) >= 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) >= 1).await;
     let began = Instant::now();
     let shutdown = tokio::spawn(open.server.shutdown());
     tokio::time::timeout(Duration::from_millis(300), idle.closed()).await.expect("idle connections end at once");
@@ -124,14 +124,14 @@ async fn shutdown_ends_calls_that_take_too_long() {
     let open = open().await;
     let connection = open.connect().await;
     let call = tokio::spawn(async move { connection.call("sleep 60000".into(), vec![]).await });
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     let began = Instant::now();
     open.server.shutdown().await;
     let elapsed = began.elapsed();
     assert!(elapsed > Duration::from_millis(4900) && elapsed < Duration::from_secs(7), "{elapsed:?}");
     assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
-    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -140,10 +140,10 @@ async fn a_dropped_server_ends_everything() {
     let open = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = open.connect().await;
     let call = asked(&connection, "sleep 60000");
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     drop(open.server);
     assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
-    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 0).await;
     until(|| open.desk.closed.load(Ordering::SeqCst) == 1).await;
     until(|| std::fs::read_dir(folder.path()).unwrap().count() == 0).await;
     let error = Connection::connect(&address, &ours()).await.err().unwrap();

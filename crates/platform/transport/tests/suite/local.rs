@@ -50,8 +50,8 @@ async fn a_call_ends_with_its_caller_and_the_session_with_the_connection() {
     let (_folder, open, connection) = at_home().await;
     let call = tokio::time::timeout(Duration::from_millis(20), connection.call("sleep 60000".into(), vec![]));
     assert!(call.await.is_err());
-    until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
-    assert_eq!(open.desk.running.load(Ordering::SeqCst), 0);
+    until(|| open.desk.calls.dropped.load(Ordering::SeqCst) == 1).await;
+    assert_eq!(open.desk.calls.running.load(Ordering::SeqCst), 0);
     let clone = connection.clone();
     drop(connection);
     clone.call("echo".into(), vec![]).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_call_ends_with_its_caller_and_the_session_with_the_connection() {
 async fn close_fails_what_is_in_flight() {
     let (_folder, open, connection) = at_home().await;
     let (answer, ()) = tokio::join!(connection.call("sleep 60000".into(), vec![]), async {
-        until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+        until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
         connection.close();
     });
     assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
@@ -78,7 +78,7 @@ async fn close_fails_what_is_in_flight() {
 async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not() {
     let (_folder, open, connection) = at_home().await;
     let call = asked(&connection, "sleep 100");
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     let address = open.address.clone();
     let (refused, ()) = tokio::join!(
         async {
@@ -95,7 +95,7 @@ async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not(
     let again = open_at(&address, ours(), ServerLimits::default()).await;
     let connection = Connection::nearest(&address, &ours()).await.unwrap();
     let (answer, ()) = tokio::join!(connection.call("sleep 60000".into(), vec![]), async {
-        until(|| again.desk.running.load(Ordering::SeqCst) == 1).await;
+        until(|| again.desk.calls.running.load(Ordering::SeqCst) == 1).await;
         drop(again.server);
     });
     assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed);
@@ -147,8 +147,8 @@ async fn a_call_goes_on_while_nobody_asks_for_its_answer() {
     let mut call = Box::pin(connection.call("sleep 50".into(), vec![]));
     let asked_once = std::future::poll_fn(|context| std::task::Poll::Ready(call.as_mut().poll(context).is_ready()));
     assert!(!asked_once.await);
-    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
-    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 0).await;
+    assert_eq!(open.desk.calls.dropped.load(Ordering::SeqCst), 0);
     call.await.unwrap();
 }
 
@@ -162,7 +162,7 @@ fn what_a_call_spawns_outlives_the_callers_runtime() {
         let calls = Arc::clone(&calls);
         async move { calls.call("spawn 100".into(), vec![]).await }
     });
-    servers.block_on(until(|| open.desk.running.load(Ordering::SeqCst) == 1));
+    servers.block_on(until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1));
     callers.shutdown_background();
     servers.block_on(until(|| open.desk.notices.lock().contains(&Bytes::from("spawned"))));
 }

@@ -68,7 +68,7 @@ async fn a_call_that_takes_long_ends_with_its_caller() {
     warm(&connection).await;
     let call = tokio::time::timeout(Duration::from_millis(20), connection.call_near("sleep 60000".into(), vec![]));
     assert!(call.await.is_err());
-    until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.dropped.load(Ordering::SeqCst) == 1).await;
     warm(&connection).await;
 }
 
@@ -81,7 +81,7 @@ async fn a_call_that_nobody_waits_for_any_more_is_given_up_though_no_word_of_tha
         // The call itself is not dropped, so that nothing is cancelled.
         assert!(deadline::within(Duration::from_millis(100), &mut call).await.is_err(), "it takes longer");
         assert_eq!(call.await.unwrap().meta, "failed: sleep 60000");
-        assert_eq!(open.desk.dropped.load(Ordering::SeqCst), given_up);
+        assert_eq!(open.desk.calls.dropped.load(Ordering::SeqCst), given_up);
     }
 }
 
@@ -96,7 +96,7 @@ async fn a_peer_of_the_version_before_has_a_ring_too_and_is_told_nothing_of_time
     let mut call = Box::pin(connection.call_near("sleep 900".into(), vec![]));
     assert!(deadline::within(Duration::from_millis(100), &mut call).await.is_err(), "it takes longer");
     assert_eq!(call.await.unwrap().meta, "sleep 900");
-    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
+    assert_eq!(open.desk.calls.dropped.load(Ordering::SeqCst), 0);
     drop(folder);
 }
 
@@ -164,7 +164,7 @@ async fn a_server_that_goes_fails_calls_and_one_that_stops_lets_them_finish() {
         .collect();
     let slow = connection.call_near("sleep 60000".into(), vec![]);
     let (slow, ()) = tokio::join!(slow, async {
-        until(|| open.desk.running.load(Ordering::SeqCst) >= 1).await;
+        until(|| open.desk.calls.running.load(Ordering::SeqCst) >= 1).await;
         drop(open.server);
     });
     assert_eq!(slow.unwrap_err().kind(), ErrorKind::Closed);
@@ -178,7 +178,7 @@ async fn a_server_that_goes_fails_calls_and_one_that_stops_lets_them_finish() {
         let connection = connection.clone();
         async move { connection.call_near("sleep 100".into(), vec![]).await }
     });
-    until(|| open.desk.running.load(Ordering::SeqCst) == 1).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 1).await;
     open.server.shutdown().await;
     assert!(call.await.unwrap().is_ok());
     let refused = connection.call_near("echo".into(), vec![]).await;

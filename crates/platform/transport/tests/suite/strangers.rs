@@ -82,7 +82,7 @@ async fn garbage_after_the_handshake_ends_the_session() {
     stream.write_all(&header).await.unwrap();
     assert!(to_the_end(stream).await.is_empty());
     good.call("echo".into(), vec![]).await.unwrap();
-    until(|| open.desk.running.load(Ordering::SeqCst) == 0).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -319,9 +319,9 @@ async fn requests_take_no_more_memory_than_they_may_and_small_ones_go_on() {
             done
         });
     }
-    until(|| open.desk.running.load(Ordering::SeqCst) >= 4).await;
+    until(|| open.desk.calls.running.load(Ordering::SeqCst) >= 4).await;
     let beside = p99().await;
-    let most = open.desk.running_most.load(Ordering::SeqCst);
+    let most = open.desk.calls.running_most.load(Ordering::SeqCst);
     assert!((4..=8).contains(&most), "{most} requests of 1 MiB at once, of 8 MiB for all");
     // A machine that has other work to do takes its time, too.
     let bound = (alone * 10).max(Duration::from_millis(50));

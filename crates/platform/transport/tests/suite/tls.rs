@@ -86,7 +86,7 @@ async fn shutdown_over_tls_lets_running_calls_finish() {
     let open = open_at(&local(), security.clone(), ServerLimits::default()).await;
     let connection = Connection::connect(&open.address, &security).await.unwrap();
     let call = tokio::spawn(async move { connection.call("sleep 200".into(), vec![]).await });
-    crate::desk::until(|| open.desk.running.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
+    crate::desk::until(|| open.desk.calls.running.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
     open.server.shutdown().await;
     assert_eq!(call.await.unwrap().unwrap().meta, "sleep 200");
 }

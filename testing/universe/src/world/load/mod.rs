@@ -80,7 +80,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
             sleep(TRIED_AGAIN_AFTER).await;
         }
     }
-    course.began.fetch_add(1, SeqCst);
+    course.progress.began.fetch_add(1, SeqCst);
     while !course.has_begun() {
         sleep(TRIED_AGAIN_AFTER).await;
     }
@@ -128,7 +128,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         // Failed by a defect, which is told as such.
         let _ = task.await;
     }
-    course.ended.fetch_add(1, SeqCst);
+    course.progress.ended.fetch_add(1, SeqCst);
     while !course.has_ended() {
         sleep(TRIED_AGAIN_AFTER).await;
     }
@@ -151,7 +151,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         let _ = timeout(GIVEN_UP_AFTER, client.nodes().delete(nodes::ROOT, true)).await;
     }
     drop(client);
-    course.done.fetch_add(1, SeqCst);
+    course.progress.done.fetch_add(1, SeqCst);
 }
 
 fn draw(chance: &mut StdRng) -> StdRng {

@@ -52,7 +52,7 @@ pub(super) async fn forges(course: Arc<Course>, number: usize, mut chance: StdRn
 
 async fn forge(course: &Course, worker: usize, name: &str) -> Result<()> {
     // Without a node it is kept for minutes, also where nobody hears of it.
-    course.unclaimed.fetch_add(1, SeqCst);
+    course.counts.unclaimed.fetch_add(1, SeqCst);
     let write = NodeOp::BlockWrite { class: StorageClass::Dram };
     let NodeReply::Block(block) = reply(&ask(worker, "", write, Some(Bytes::from_static(b"few bytes"))).await?)?? else {
         return Ok(());
@@ -63,7 +63,7 @@ async fn forge(course: &Course, worker: usize, name: &str) -> Result<()> {
         let put = ask(at, name, NodeOp::PutBlocks { blocks: vec![forged] }, None).await?;
         if reply(&put)?.is_ok() {
             reply(&ask(at, name, NodeOp::Delete { recursive: false }, None).await?)?.map(drop)?;
-            course.unclaimed.fetch_sub(1, SeqCst);
+            course.counts.unclaimed.fetch_sub(1, SeqCst);
         }
     }
     Ok(())

@@ -64,7 +64,7 @@ pub(super) async fn asks(client: Client, course: Arc<Course>, number: usize, mut
         if !course.calls.goes_on() {
             break;
         }
-        let key = course.keys.lock().at(chance.random_range(0..KEYS));
+        let key = course.records.keys.lock().at(chance.random_range(0..KEYS));
         match chance.random_range(0..10) {
             0..4 => drop(read(&shards, &course, key).await),
             4..7 => {
@@ -84,7 +84,7 @@ pub(super) async fn asks(client: Client, course: Arc<Course>, number: usize, mut
 
 fn done(course: &Course, key: u64, began: Instant, is_certain: bool, op: RecordOp) {
     let ended = is_certain.then(Instant::now);
-    course.records.lock().push(RecordCall { key, began, ended, op });
+    course.records.calls.lock().push(RecordCall { key, began, ended, op });
 }
 
 async fn read(shards: &Shards, course: &Course, key: u64) -> Result<()> {
@@ -111,7 +111,7 @@ async fn write(shards: &Shards, course: &Course, key: u64, text: Option<String>)
         _ => false,
     };
     if !is_certain {
-        course.keys.lock().leave(key);
+        course.records.keys.lock().leave(key);
     }
     done(course, key, began, is_certain, RecordOp::Write(text));
 }
@@ -213,7 +213,7 @@ async fn look(client: &Client, course: &Course) -> Result<()> {
             course.wrong(Rule::OneVersion, format!("record {number}, which nobody changes, is {record:?}"));
         }
     }
-    let keys = FIRST_KEY..course.keys.lock().next();
+    let keys = FIRST_KEY..course.records.keys.lock().next();
     for key in keys {
         read(&shards, course, key).await?;
     }

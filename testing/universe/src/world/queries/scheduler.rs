@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use forebay_client::Client;
@@ -32,6 +33,8 @@ pub(super) struct Serving {
     pub(super) carrier: Arc<Carrier>,
     /// Locked before the books.
     pub(super) jobs: Mutex<Jobs>,
+    /// Tasks that find out what a stage reads.
+    finding: AtomicU64,
     /// Of this process: names of its jobs begin with it.
     started: u64,
 }
@@ -59,8 +62,9 @@ pub(in crate::world) async fn scheduler(number: usize, course: Arc<Course>) {
     books.copies.rules = Some(CopyRules::default());
     let books = Arc::new(Mutex::new(books));
     let carrier = Carrier::new(Arc::clone(&books), client.clone(), true);
-    let (jobs, started) = (Mutex::default(), forebay_runtime::random());
-    let serving = Arc::new(Serving { client: client.clone(), course, books: Arc::clone(&books), carrier, jobs, started });
+    let (jobs, finding, started) = (Mutex::default(), AtomicU64::new(0), forebay_runtime::random());
+    let serving =
+        Arc::new(Serving { client: client.clone(), course, books: Arc::clone(&books), carrier, jobs, finding, started });
     let of_calls = Arc::clone(&serving);
     let answer = move |asked: ToScheduler| {
         let serving = Arc::clone(&of_calls);
@@ -151,6 +155,7 @@ impl Serving {
             }
         }
         for (job, attempt, query) in begin {
+            self.finding.fetch_add(1, SeqCst);
             forebay_runtime::spawn(Arc::clone(self).find_inputs(job, attempt, query));
         }
     }
@@ -171,6 +176,7 @@ impl Serving {
         });
         self.look();
         self.carrier.go();
+        self.finding.fetch_sub(1, SeqCst);
     }
 
     /// Gives the tasks of an executor that is lost to others, or has jobs run again.
@@ -217,10 +223,15 @@ impl Serving {
     fn at_hand(&self) -> Option<String> {
         let (jobs, books) = (self.jobs.lock(), self.books.lock());
         let counts = books.counts();
-        let coming = self.carrier.shown().len();
+        let (coming, finding) = (self.carrier.shown().len(), self.finding.load(SeqCst));
         let (known, over) = (jobs.graphs.len(), jobs.over.len());
-        let all = [known as u64, over as u64, coming as u64, counts.jobs_running, counts.tasks_running, counts.arriving_bytes];
-        (all != [0; 6]).then(|| format!("{known} jobs, {over} answers, {coming} transfers, and of its books {counts:?}"))
+        let here = [known as u64, over as u64, coming as u64, finding];
+        let of_books = [counts.jobs_running, counts.tasks_running, counts.arriving_bytes];
+        (here != [0; 4] || of_books != [0; 3]).then(|| {
+            format!(
+                "{known} jobs, {over} answers, {coming} transfers, {finding} tasks that find inputs, and of its books {counts:?}"
+            )
+        })
     }
 
     /// Something must not have happened.

@@ -1,4 +1,11 @@
 //! The way of an operation to the worker that has its node.
+//!
+//! Owns: whom a call is sent to next, how long it goes on where nobody answers, and that one which changes something takes effect once: a
+//! worker says what became of it when its answer was lost.
+//!
+//! Never does: remember ways, which `paths` does, or keep connections, which `connect` does.
+//!
+//! Start with [`Nodes::call_with`]; `reach` is one question to one worker.
 
 mod once;
 mod reach;

@@ -1,6 +1,12 @@
 //! Nodes as objects: files and values by their paths below `/tmp`, containers as folders.
 //!
 //! The one view of them for whoever knows objects: the gateway's bucket `tmp`, and the stores that engines read and write.
+//!
+//! Owns: the ETags of nodes, what is written beside its place until it is whole, and listings in the order of keys.
+//!
+//! Never does: show an object before it is whole, or know of the S3 API or of stores.
+//!
+//! Start with [`Nodes::draft`] and [`Nodes::walk`]; [`Nodes::snapshot`] reads.
 
 mod draft;
 mod walk;

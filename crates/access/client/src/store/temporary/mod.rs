@@ -1,4 +1,11 @@
 //! Temporary nodes as objects of a store: `tmp/KEY` is the file or value `/tmp/KEY`, at the version that was looked at.
+//!
+//! Owns: where the bytes of objects lie, each at the version that was looked at last, and what a store is told of nodes: versions,
+//! conditions, errors.
+//!
+//! Never does: give bytes of another version than was asked for, or take a container for an object.
+//!
+//! Start with [`Temporary::open`] and [`Temporary::read`].
 
 mod listing;
 mod upload;

@@ -14,7 +14,7 @@ use crate::scripted::{Coordinator, Worker, lose};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_asked_of_a_node_ends_when_its_worker_is_lost() {
     let (root, other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
-    *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+    *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
     let coordinator = Coordinator::start(&[&root, &other]).await;
     let nodes = coordinator.client(|_| {}).await.nodes();
     let asking = tokio::spawn(async move { nodes.append("/tmp/d/f", "bytes").await });
@@ -32,7 +32,7 @@ async fn what_is_asked_of_a_node_ends_when_its_worker_is_lost() {
 async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
     for reads in [false, true] {
         let (root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
-        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
         let coordinator = Coordinator::start(&[&root, &other]).await;
         let nodes = coordinator.client(|_| {}).await.nodes();
         let asking = tokio::spawn(async move {
@@ -77,8 +77,8 @@ async fn breaks(times: usize, target: &str) -> (String, Arc<AtomicUsize>) {
 async fn a_node_is_not_lost_with_connections_that_broke_while_they_were_made() {
     for (at_root, times) in [(true, 1), (false, 1), (true, 3), (false, 3)] {
         let (mut root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
-        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
-        *other.shared.refuses.lock() = Some(NodeErrorKind::NotFound);
+        *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *other.shared.nodes.refuses.lock() = Some(NodeErrorKind::NotFound);
         let broken = if at_root { &mut root } else { &mut other };
         broken.info.address = breaks(times, &broken.info.address).await.0;
         let coordinator = Coordinator::start(&[&root, &other]).await;
@@ -116,7 +116,7 @@ async fn ends(target: &str) -> (String, Arc<Notify>) {
 async fn a_put_whose_connection_ended_is_asked_after_and_made_again_only_if_it_was_not_done() {
     for was_done in [true, false] {
         let mut root = Worker::start(1, &[]).await;
-        *root.shared.was_done.lock() = Some(was_done);
+        *root.shared.nodes.was_done.lock() = Some(was_done);
         let (address, end) = ends(&root.info.address).await;
         root.info.address = address;
         let coordinator = Coordinator::start(&[&root]).await;
@@ -126,13 +126,13 @@ async fn a_put_whose_connection_ended_is_asked_after_and_made_again_only_if_it_w
         until("it is put", || root.node_calls() == 1).await;
         end.notify_waiters();
         asking.await.unwrap().unwrap();
-        let puts = root.shared.puts.lock().clone();
+        let puts = root.shared.nodes.puts.lock().clone();
         assert_eq!(puts.len(), if was_done { 1 } else { 2 });
         assert_eq!(root.node_calls(), puts.len() + 1, "it was asked once what became of it");
         let again = puts.last().unwrap();
         assert_eq!(again.turn, puts[0].turn + u64::from(!was_done), "what was not done never is under its number");
         nodes.put("/tmp/k", "value").await.unwrap();
-        let next = *root.shared.puts.lock().last().unwrap();
+        let next = *root.shared.nodes.puts.lock().last().unwrap();
         assert_eq!((next.slot, next.turn > again.turn), (again.slot, true), "a slot is used again");
     }
 }
@@ -141,14 +141,14 @@ async fn a_put_whose_connection_ended_is_asked_after_and_made_again_only_if_it_w
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_put_whose_worker_does_not_say_what_became_of_it_may_be_done() {
     let mut root = Worker::start(1, &[]).await;
-    *root.shared.was_done.lock() = Some(true);
+    *root.shared.nodes.was_done.lock() = Some(true);
     let (address, end) = ends(&root.info.address).await;
     root.info.address = address;
     let coordinator = Coordinator::start(&[&root]).await;
     let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
     let asking = tokio::spawn(async move { nodes.put("/tmp/k", "value").await });
     until("it is put", || root.node_calls() == 1).await;
-    *root.shared.refuses.lock() = Some(NodeErrorKind::Denied);
+    *root.shared.nodes.refuses.lock() = Some(NodeErrorKind::Denied);
     end.notify_waiters();
     let error = asking.await.unwrap().unwrap_err();
     assert_eq!(error.kind, NodeErrorKind::Retry, "{error}");
@@ -160,8 +160,8 @@ async fn a_put_whose_worker_does_not_say_what_became_of_it_may_be_done() {
 async fn what_can_not_be_reached_is_lost_when_the_cluster_says_so() {
     for at_root in [true, false] {
         let (mut root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
-        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
-        *other.shared.refuses.lock() = Some(NodeErrorKind::NotFound);
+        *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *other.shared.nodes.refuses.lock() = Some(NodeErrorKind::NotFound);
         let away = if at_root { &mut root } else { &mut other };
         let (address, tries) = breaks(usize::MAX, &away.info.address).await;
         away.info.address = address;
@@ -182,7 +182,7 @@ async fn what_can_not_be_reached_is_lost_when_the_cluster_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_came_while_the_coordinator_was_away_was_told_to_be_lost() {
     let root = Worker::start(1, &[]).await;
-    *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+    *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
     let mut coordinator = Coordinator::start(&[&root]).await;
     let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
     coordinator.stop().await;
@@ -197,13 +197,13 @@ async fn a_worker_that_came_while_the_coordinator_was_away_was_told_to_be_lost()
 async fn what_may_be_done_and_is_lost_is_not_said_to_be_without_effect() {
     for kind in [NodeErrorKind::NotFound, NodeErrorKind::Exists, NodeErrorKind::NoSpace] {
         let (root, other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
-        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *root.shared.nodes.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
         let coordinator = Coordinator::start(&[&root, &other]).await;
         let nodes = coordinator.client(|_| {}).await.nodes();
         let asking = nodes.clone();
         let asking = tokio::spawn(async move { asking.append("/tmp/d/f", "bytes").await });
         until("the other worker is asked", || other.node_calls() == 1).await;
-        *root.shared.refuses.lock() = Some(kind);
+        *root.shared.nodes.refuses.lock() = Some(kind);
         lose(&coordinator, &other);
         let lost = asking.await.unwrap().unwrap_err();
         assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");

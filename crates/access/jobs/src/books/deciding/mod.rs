@@ -107,7 +107,7 @@ impl Books {
     fn refuse_job(&mut self, id: &str) {
         remember(&mut self.refused.jobs, id);
         if let Some(mut job) = self.jobs.remove(id) {
-            self.numbers.remove(&job.number);
+            self.numbers.remove(job.number);
             self.attempts.forget(id);
             job.running.iter_mut().for_each(|(key, running)| self.copies.give_up(id, *key, running));
             self.note_over(job.shown(id, "failed", DEFECT.to_string()));
@@ -124,7 +124,7 @@ impl Books {
 
     /// The job, the last one first, without which the schedule answers.
     fn without_whom<T>(&self, before: &Schedule, ask: &impl Fn(&mut Schedule) -> T) -> Option<String> {
-        let mut numbers: Vec<JobId> = self.numbers.keys().copied().collect();
+        let mut numbers: Vec<JobId> = self.numbers.jobs.keys().copied().collect();
         numbers.sort_unstable_by_key(|number| Reverse(*number));
         let answers = |number: &JobId| {
             let mut without = before.clone();
@@ -134,13 +134,13 @@ impl Books {
             })
             .is_some()
         };
-        numbers.into_iter().find(answers).map(|number| self.numbers[&number].clone())
+        numbers.into_iter().find(answers).and_then(|number| self.numbers.job(number).cloned())
     }
 
     /// The schedule as it follows from the jobs and executors that are known. What waits is offered again when it is looked at next,
     /// and what is on its way is planned again; slots of tasks that run count as free, which who asks for tasks knows better.
     fn begin_anew(&mut self) {
-        self.schedule = Schedule::new(self.settings);
+        self.schedule = Schedule::new(self.schedule.settings());
         let workers: HashSet<_> = self.executors.values().map(|entry| entry.worker).collect();
         workers.into_iter().for_each(|worker| self.beside_changed(worker));
         let mut jobs: Vec<_> = self.jobs.values_mut().collect();

@@ -1,6 +1,7 @@
 //! What a store that others wrote passes, the gateway over it passes too.
 
-use forebay_testing::{ACCESS_KEY, SECRET_KEY, SecondServer};
+use forebay_demo::{ACCESS_KEY, SECRET_KEY};
+use forebay_testing::SecondServer;
 
 use super::clients::{command, run, script, tool};
 use crate::rig::cluster::{Cluster, gateway_settings};

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use forebay_client::{Client, ClientSettings, Security};
+use forebay_demo::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_node::Node;
 use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
 use forebay_testbed::add_mount;
 pub use forebay_testbed::bytes;
-use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_types::{MountOptions, Validate};
 
 /// The access key of the gateway's tests; the store's is another.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use forebay_client::{AdminRequest, PutCondition};
+use forebay_demo::Fault;
 use forebay_placement::rank;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogClaim, LogObject, LogPlace};
 use forebay_shards::{ReshardTo, Shards, reshard};
 use forebay_testbed::until_asked;
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, RouteKey, WorkerId};
 
 use super::changes::{literal, name_of, put, record, record_at};

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Client, WantedRecords};
+use forebay_demo::Fault;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, Condition, Literal, LogObject, LogPlace, Store, Wanted, read_records, write_keys};
 use forebay_shards::{Shards, Versioned};
 use forebay_testbed::until_asked;
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Result, WorkerId};
 use serde_json::{Map, Value as Json, json};
 

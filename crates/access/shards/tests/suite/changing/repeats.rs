@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_demo::Fault;
 use forebay_shard_store::ChangeIf;
 use forebay_shards::Shards;
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Result, WorkerId};
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Changes that other replicas hear with what they are: shared storage is not asked for them.
 
 use forebay_client::Client;
+use forebay_demo::Fault;
 use forebay_shards::Shards;
 use forebay_testbed::until_asked;
-use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Result};
 use serde_json::{Value as Json, json};
 

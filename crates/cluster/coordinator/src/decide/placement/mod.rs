@@ -19,12 +19,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use forebay_placement::{Datasets, Popularity, Speeds};
-use forebay_types::{MountId, RouteKey, SegmentId, WorkerId};
+use forebay_types::{RouteKey, SegmentId, WorkerId};
 
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use problem::{Outcome, Problem};
 
 use crate::PlacementSettings;
+use fresh::Arrivals;
 use orders::Orders;
 use routes::Routes;
 use segments::Tracked;
@@ -45,10 +46,7 @@ pub(super) struct Placement {
     by_id: HashMap<SegmentId, RouteKey>,
     /// Which objects are one dataset.
     datasets: Datasets,
-    /// When objects came whose names tell no date, of mounts that ask for the age of what they have.
-    heard: BTreeMap<RouteKey, Duration>,
-    /// The newest object of each dataset, by mount and root: its first segment.
-    newest: HashMap<(MountId, String), SegmentId>,
+    arrivals: Arrivals,
     routes: Routes,
     orders: Orders,
     speeds: Speeds,

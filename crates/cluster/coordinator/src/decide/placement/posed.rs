@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_placement::{SegmentDemand, Usage, WorkerRoom, period_end};
 use forebay_protocol::{WorkerInfo, WorkerReport};
-use forebay_types::{Cell, Mount, MountId, RouteKey, WorkerId, Young};
+use forebay_types::{Cell, Mount, MountId, WorkerId, Young};
 
 use super::problem::Age;
 use super::replicas::ReplicaState;
@@ -101,8 +101,8 @@ impl Placement {
             let replicas = replicas.min(self.workers.len() as u32);
             return (least, Some(Age { until, replicas }));
         }
-        let heard = self.heard.get(&RouteKey::of(version.mount, &version.key, 0));
-        let is_young = heard.is_some_and(|heard| now.saturating_sub(*heard) < lasts);
+        let heard = self.arrivals.came(version);
+        let is_young = heard.is_some_and(|heard| now.saturating_sub(heard) < lasts);
         (if is_young { replicas } else { least }, None)
     }
 

@@ -254,7 +254,7 @@ impl Placement {
             self.popularity.forget(segment);
             self.forget(key);
         }
-        self.newest.retain(|(mount, _), _| stays(*mount));
+        self.arrivals.retain(&stays);
         self.datasets.retain(stays);
     }
 }

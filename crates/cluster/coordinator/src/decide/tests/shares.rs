@@ -214,6 +214,49 @@ fn after_a_restart_with_everyone_back_there_is_no_waiting() {
 }
 
 #[test]
+fn who_joins_after_a_restart_gets_none_of_what_others_keep_until_they_are_back() {
+    let mut before = joined(2);
+    let mut shares = [0; 3];
+    for second in 1..=3 {
+        shares[0] = rate(&mut before, f64::from(second), 1, u64::MAX);
+        shares[1] = rate(&mut before, f64::from(second) + 0.3, 2, 0);
+    }
+    // While nobody answers them they keep their shares, and no more than their parts.
+    let kept = [shares[0].min(BOUND / 2), shares[1].min(BOUND / 2)];
+    assert_eq!(kept, [BOUND / 2, BOUND / 40]);
+    (shares[0], shares[1]) = (kept[0], kept[1]);
+    let mut after = restarted(2, &[1, 2]);
+    register(&mut after, 0.1, 3);
+    for tenth in 2..=20 {
+        shares[2] = rate(&mut after, f64::from(tenth) / 10.0, 3, u64::MAX);
+        assert_eq!(shares[2], 1, "others may hold all of it");
+    }
+    register(&mut after, 2.1, 1);
+    register(&mut after, 2.2, 2);
+    for second in 3..=6 {
+        for worker in 0..3 {
+            let now = f64::from(second) + worker as f64 / 10.0;
+            shares[worker] = rate(&mut after, now, worker as u64 + 1, u64::MAX);
+            assert!(shares.iter().sum::<u64>() <= BOUND, "{shares:?} at {now} s");
+        }
+    }
+    assert!(shares.iter().all(|share| share.abs_diff(BOUND / 3) <= 2), "{shares:?}");
+}
+
+#[test]
+fn who_joins_after_a_restart_gets_what_nobody_came_back_for() {
+    let mut state = restarted(2, &[1]);
+    register(&mut state, 0.1, 2);
+    assert_eq!(rate(&mut state, 0.2, 2, u64::MAX), 1);
+    for second in 1..=4 {
+        assert_eq!(rate(&mut state, f64::from(second), 2, u64::MAX), 1, "at {second} s");
+    }
+    state.decide(at(5.1), Event::Tick);
+    rate(&mut state, 5.2, 2, u64::MAX);
+    assert_eq!(rate(&mut state, 5.5, 2, u64::MAX), BOUND);
+}
+
+#[test]
 fn bursts_of_all_workers_together_are_the_mounts() {
     let mut state = joined(4);
     let bursts: u64 = (1..=4).map(|worker| beat(&mut state, 1.0, worker, 0).1.burst_bytes).sum();

@@ -1,5 +1,12 @@
 //! What may be answered about names, after workers were lost: others, or this one.
 //!
+//! Owns: the two ways to the names (to look at them, to change them), the losses that are heeded, the waits for the lease before a call and
+//! after it, and which numbered calls were done.
+//!
+//! Never does: decide who is lost, which views tell, or drop the names, which `sweep` does.
+//!
+//! Start with [`Nodes::begins`], [`Nodes::reached`] and [`Nodes::counts`], in the order of a call.
+//!
 //! Clients remember the ways to containers, so a worker must not answer by a way that nobody finds any more. Three rules see to that
 //! ([specs/nodes.md](../../../../../../docs/specs/nodes.md#a-worker-that-is-lost)): a worker answers only under its lease, and drops all names when
 //! it was lost; with each view that tells of a loss, ways from before it are old; and what a lost worker had is given to nobody else

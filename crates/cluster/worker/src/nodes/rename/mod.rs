@@ -1,4 +1,11 @@
 //! Renames, also to another worker.
+//!
+//! Owns: the steps of a rename, here and where another worker's node comes in, and how those to other workers ended, for who asks.
+//!
+//! Never does: end between two steps because who asked went away, or leave open whose a node is: it is the source's
+//! until the commit there and the target's from then on, whichever of the two is lost.
+//!
+//! Start with [`Nodes::rename`].
 
 mod renames;
 mod way_up;

@@ -1,4 +1,11 @@
 //! Pages that other workers have at hand: they are asked before shared storage is.
+//!
+//! Owns: this worker's questions for pages (whom, in which order, so many at a time and for so long), who is not asked for a while since it
+//! did not answer, and which homes have heard that a version is gone.
+//!
+//! Never does: keep pages, ask shared storage, or answer what others ask. What it hears of who has what is remembered by `cluster`.
+//!
+//! Start with [`Elsewhere::ask`].
 
 mod gaps;
 mod silence;

@@ -69,7 +69,7 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
     let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
     mounts.set(&view(all));
     mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
-    let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
+    let share = |id| mounts.find(MountId(id)).unwrap().share();
     assert_eq!((share(1), share(2)), (Some(700_000), None));
     mounts.shrink_shares(20);
     assert_eq!((share(1), share(2)), (Some(50_000), None));
@@ -77,6 +77,24 @@ fn a_worker_cut_off_takes_a_twentieth_of_the_bound() {
     assert_eq!(share(1), Some(50_000));
     mounts.shrink_shares(100);
     assert_eq!(share(1), Some(10_000), "where all are cut off from a coordinator that is gone, they keep the bound together");
+}
+
+#[test]
+fn without_a_word_of_the_coordinator_workers_keep_their_shares_and_no_more_than_their_parts() {
+    let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
+    let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url: "file:///".to_string(), options };
+    let kept = |given: Option<u64>| {
+        let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+        mounts.set(&view(vec![mount.clone()]));
+        if let Some(given) = given {
+            mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(given), burst_bytes: 1 << 20 }]);
+        }
+        mounts.keep_parts(3);
+        mounts.find(MountId(1)).unwrap().share().unwrap()
+    };
+    let all = [700_000, 200_000, 100_000].map(|given| kept(Some(given)));
+    assert_eq!(all, [333_333, 200_000, 100_000], "one that begins anew takes it that each has a third");
+    assert_eq!(kept(None), 50_000, "who has joined and was given none takes as much as one that is cut off");
 }
 
 #[test]

@@ -93,6 +93,7 @@ impl Shards {
             let shards = Arc::clone(self);
             self.background.spawn(within(current(), async move {
                 let written = shards.make_all(&served).await.then_some(served.id);
+                shards.leave_damaged(&served);
                 shards.merge_much(written);
             }));
         }
@@ -142,6 +143,9 @@ impl Shards {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
         self.look_back(served, log, calls).await;
+        if calls.iter().flat_map(|call| &call.changes).any(|wanted| wanted.condition != ChangeIf::Always) {
+            served.have_keys().await?;
+        }
         let next = self.judge(served, log, calls).await?;
         if calls.is_empty() {
             return Ok(false);
@@ -219,7 +223,7 @@ impl Shards {
             match verdict {
                 Verdict::Write => rest.push(call),
                 Verdict::Done(number) => ended.push((call, number)),
-                Verdict::Refused(error) => call.end(Err(error)),
+                Verdict::Refused(error) => call.end(Err(served.instead_of(error))),
             }
         }
         *calls = rest;

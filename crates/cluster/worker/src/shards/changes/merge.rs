@@ -109,7 +109,8 @@ impl Shards {
         let packed = forebay_runtime::run_behind(move || {
             merge(&standing, &to, BASE_SIZE, part_bytes).map(|packed| (packed, store.what_was_asked()))
         });
-        let (mut packed, known) = packed.await.ok_or_else(|| Error::internal("a merge ended early"))??;
+        let merged = packed.await.ok_or_else(|| Error::internal("a merge ended early"))?;
+        let (mut packed, known) = merged.map_err(|error| self.failed(served, error))?;
         drop(building);
         packed.shard.log_from = cut;
         // Who brings it has layers for that.

@@ -1,4 +1,11 @@
 //! The files of shards on disk, and room for them.
+//!
+//! Owns: which shards are on disk whole, the bytes that they take or have reserved within the folder's bound and what the disk tier lends,
+//! and which of them are pinned.
+//!
+//! Never does: read a shard, or make room by one that is on its way, held or pinned.
+//!
+//! Start with [`Kept::open`]; then [`Kept::make_room`], [`Kept::begin`] and [`Kept::place`], the way of a shard to here.
 
 mod pins;
 

@@ -1,10 +1,14 @@
 //! Repair: who holds a shard now that another worker has gone brings it before anybody asks for it.
 //!
-//! Owns: who is told to bring what, in which order, and copies from worker to worker ([`copy`]).
+//! Owns: who is told to bring what, in which order, copies from worker to worker ([`copy`]), and what becomes of a shard whose files here are
+//! damaged ([`damaged`]).
 //!
 //! Never does: choose the holders, which their rank says, nor the source of a copy, which `core/navigation` does.
+//!
+//! Start with [`Shards::follow`].
 
 mod copy;
+mod damaged;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -140,7 +140,7 @@ impl Namespace {
             for node in table.nodes.values() {
                 match node {
                     node if !is_still || node.flags().is_moving() => doubtful.extend(node.blocks()),
-                    Node::Container(_, link) if link.1.worker != self.worker => removed.elsewhere.push(link.1),
+                    Node::Container(_, link) if link.1.worker != self.numbers.worker => removed.elsewhere.push(link.1),
                     node => removed.blocks.extend(node.blocks()),
                 }
             }

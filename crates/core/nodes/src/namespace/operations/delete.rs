@@ -74,7 +74,7 @@ impl Namespace {
             let Some(table) = self.tables.get(&dir) else { continue };
             for node in table.nodes.values() {
                 match node {
-                    Node::Container(_, link) if link.1.worker != self.worker => removed.elsewhere.push(link.1),
+                    Node::Container(_, link) if link.1.worker != self.numbers.worker => removed.elsewhere.push(link.1),
                     other => removed.blocks.extend(other.blocks()),
                 }
             }

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::Namespace;
 use super::table::{Table, TableState};
 use super::underway::{Arriving, Coming};
+use super::{Namespace, Numbers};
 use crate::node::{FileBack, Flags, Node};
 use crate::terms::DirId;
 
@@ -174,8 +174,8 @@ impl Namespace {
             Back::All(before) => {
                 let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
                 // Numbers that were given are not given again.
-                let last = self.last_number().into();
-                *self = Self { undo, freed, last, ..*before };
+                let numbers = Numbers::behind(self.numbers.worker, self.numbers.last());
+                *self = Self { undo, freed, numbers, ..*before };
             }
         }
     }

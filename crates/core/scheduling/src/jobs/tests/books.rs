@@ -91,17 +91,17 @@ fn check(schedule: &Schedule) {
                     near.arriving += if range.holders.contains(&place) { 0 } else { range.bytes };
                     *waiting.entry(place).or_default() += range.bytes;
                 }
-                assert_eq!(job.missing.iter().any(|(_, missing)| missing == ix), range.is_missing());
+                assert_eq!(job.pending.missing.iter().any(|(_, missing)| missing == ix), range.is_missing());
             }
             assert_eq!(task.near.iter().copied().collect::<BTreeMap<_, _>>(), near);
-            assert_eq!(job.near.contains(task_id), !near.is_empty());
-            assert_eq!(job.anywhere.contains(task_id), task.inputs.is_empty());
+            assert_eq!(job.pending.near.contains(task_id), !near.is_empty());
+            assert_eq!(job.pending.anywhere.contains(task_id), task.inputs.is_empty());
             for (id, worker) in schedule.fleet.iter() {
                 let listed = worker.near.get(job_id).into_iter().flatten().find(|(_, listed)| listed == task_id);
                 assert_eq!(listed.map(|(rank, _)| *rank), near.get(&id).map(|near| near.rank(task.bytes)));
             }
         }
-        assert_eq!((job.ready, job.pending, job.running), (ready, pending, running));
+        assert_eq!((job.ready, job.pending.count, job.running), (ready, pending, running));
     }
     check_ahead(schedule);
     check_orders(schedule);
@@ -159,12 +159,12 @@ fn check_orders(schedule: &Schedule) {
     };
     let running = |job: &Job| job.running;
     let orders = &schedule.orders;
-    assert_eq!(orders.waiting, sorted(&|job| job.pending > 0, &running));
+    assert_eq!(orders.waiting, sorted(&|job| job.pending.count > 0, &running));
     assert_eq!(orders.coming, sorted(&|job| !job.coming.is_empty(), &running));
-    assert_eq!(orders.anywhere, sorted(&|job| !job.anywhere.is_empty(), &running));
-    assert_eq!(orders.cold, sorted(&|job| !job.missing.is_empty(), &running));
-    assert_eq!(orders.near, sorted(&|job| !job.near.is_empty(), &running));
-    let brings = |job: &Job| job.pending > 0 && (!job.missing.is_empty() || job.ahead_bytes > 0);
+    assert_eq!(orders.anywhere, sorted(&|job| !job.pending.anywhere.is_empty(), &running));
+    assert_eq!(orders.cold, sorted(&|job| !job.pending.missing.is_empty(), &running));
+    assert_eq!(orders.near, sorted(&|job| !job.pending.near.is_empty(), &running));
+    let brings = |job: &Job| job.pending.count > 0 && (!job.pending.missing.is_empty() || job.ahead_bytes > 0);
     assert_eq!(orders.transfers, sorted(&brings, &|job| job.ready));
 }
 

@@ -48,7 +48,7 @@ fn what_is_sound_passes() {
 #[should_panic(expected = "0 tasks wait")]
 fn a_task_that_waits_and_is_not_counted_is_caught() {
     let mut schedule = coming();
-    the_job(&mut schedule).pending = 0;
+    the_job(&mut schedule).pending.count = 0;
     schedule.next_task(WORKER);
 }
 

@@ -108,7 +108,7 @@ impl Store {
                         parts.push_encoded(store.key(at), &values(&updated, attributes), writer)?;
                     }
                 }
-                if !view.suffixes_hide(place, &key) {
+                if !view.suffixes_hide(place, &key)? {
                     parts.push_encoded(&key, &values(record, attributes), writer)?;
                 }
                 Ok(true)

@@ -68,7 +68,7 @@ impl Store {
 /// all records are found.
 fn count(view: &View, query: &Query) -> Result<u64> {
     let found = || search(view, query, None, None).map(|keys| keys.len() as u64);
-    let Some(all) = view.shards_below() else { return found() };
+    let Some(all) = view.shards_below()? else { return found() };
     if !view.runs.is_empty() && count_steps(view, query)?.is_none() {
         return found();
     }
@@ -80,7 +80,7 @@ fn count(view: &View, query: &Query) -> Result<u64> {
 
 /// Steps that a count takes that does not find what it counts; none where finding is sooner done, or nothing else can be.
 fn count_steps(view: &View, query: &Query) -> Result<Option<u64>> {
-    let Some(all) = view.shards_below() else { return Ok(None) };
+    let Some(all) = view.shards_below()? else { return Ok(None) };
     let compressed: u64 = all.iter().map(|mapped| mapped.shard.count_steps(query)).sum::<Result<u64>>()?;
     if view.runs.is_empty() {
         return Ok(Some(compressed));
@@ -118,7 +118,7 @@ pub(super) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
 
 /// The keys in the order that they are kept in.
 pub(super) fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-    match view.only_shards() {
+    match view.only_shards()? {
         Some(all) => search_each(all, query, after, limit),
         None => ViewSearch::new(view, query)?.keys(after, limit),
     }
@@ -139,7 +139,7 @@ fn search_each(all: &[Arc<Mapped>], query: &Query, after: Option<&Key>, limit: O
 
 /// Keys of whole numbers: those below zero stand behind all others, and come first. One view answers for both.
 fn search_numbers(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-    if view.last_key().is_none_or(|last| !is_negative(&last)) {
+    if view.last_key()?.is_none_or(|last| !is_negative(&last)) {
         return search(view, query, after.filter(|key| !is_negative(key)), limit);
     }
     let from_below_zero = after.is_none_or(is_negative);

@@ -33,7 +33,7 @@ impl<'v> ViewSearch<'v> {
         self.suffixes(after, most, &mut found)?;
         for (place, mapped) in self.view.shards.iter().enumerate() {
             // Where there are enough below all of its keys, none of its own is among the first.
-            let first = mapped.keys.as_ref().map(|(first, _)| first);
+            let first = mapped.keys()?.map(|(first, _)| first);
             let is_behind = |last: &Key| first.is_none_or(|first| last < first);
             if most > 0 && found.iter().nth(most - 1).is_some_and(is_behind) {
                 continue;
@@ -75,10 +75,11 @@ impl<'v> ViewSearch<'v> {
         let (mut after, mut wanted) = (after.cloned(), limit.unwrap_or(usize::MAX));
         while wanted > 0 {
             let page = mapped.shard.search_while(self.query, page_keys, after.as_ref(), &go_on)?;
-            let shown = page.keys.iter().filter(|key| !self.view.hides_in_shard(place, key));
-            for key in shown.take(wanted) {
-                found.insert(key);
-                wanted -= 1;
+            for key in page.keys.iter() {
+                if wanted > 0 && !self.view.hides_in_shard(place, &key)? {
+                    found.insert(key);
+                    wanted -= 1;
+                }
             }
             after = match page.next {
                 Some(next) => Some(next),
