@@ -39,7 +39,8 @@ pub(super) fn keeping(window: &BoundedWindowAggExec, input: Plan) -> Result<Opti
         Arc::new(StandardWindowExpr::new(Arc::new(Keeping), first.partition_by(), first.order_by(), frame));
     let functions = window.window_expr().iter().cloned().chain([own]).collect();
     let can_repartition = !window.partition_keys().is_empty();
-    let keeping = BoundedWindowAggExec::try_new(functions, input, window.input_order_mode.clone(), can_repartition)?;
+    let keeping = BoundedWindowAggExec::try_new(functions, input, window.input_order_mode.clone(), can_repartition)?
+        .with_state_observer(window.state_observer().cloned())?;
     let columns = |window: &BoundedWindowAggExec| window.schema().fields().len();
     assert_eq!(columns(&keeping), columns(window) + 1, "its own column is the last");
     Ok(Some(Arc::new(keeping)))

@@ -1,6 +1,7 @@
 //! Windows over more rows than there is memory for, and over as many that they don't hold.
 
 use datafusion::arrow::array::DictionaryArray;
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -11,18 +12,24 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use super::*;
 use crate::functions::{CallMemory, mend};
 
-/// The bytes that are still counted behind a query of so much memory, and its rows.
-async fn ran(sql: &str, node: &str, memory_bytes: usize) -> (usize, Result<usize>) {
+/// A query that is done by a node of that name with so much memory, planned.
+async fn planned(sql: &str, node: &str, memory_bytes: usize) -> (SessionContext, Plan) {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes))).build_arc().unwrap();
-    let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), Arc::clone(&runtime));
+    let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), runtime);
     let mut state = context.state();
     mend(&mut state, &CallMemory::beside(memory_bytes as u64)).unwrap();
     let context = SessionContext::new_with_state(state);
     let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
     assert!(plan.exists(|found| Ok(found.name() == node)).unwrap(), "{sql} is done by {node}");
+    (context, plan)
+}
+
+/// The bytes that are still counted behind a query of so much memory, and its rows.
+async fn ran(sql: &str, node: &str, memory_bytes: usize) -> (usize, Result<usize>) {
+    let (context, plan) = planned(sql, node, memory_bytes).await;
     let rows = collect(counted(plan).unwrap(), context.task_ctx()).await;
     let rows = rows.map(|batches| batches.iter().map(RecordBatch::num_rows).sum());
-    (runtime.memory_pool.reserved(), rows)
+    (context.runtime_env().memory_pool.reserved(), rows)
 }
 
 #[tokio::test]
@@ -73,6 +80,37 @@ async fn windows_that_look_back_answer_as_before_and_hold_few_rows() {
     let sql = format!("select value from (select value, {call} from range(0, 300000)) where {right}");
     let (left, rows) = ran(&sql, "BoundedWindowAggExec", 4 << 20).await;
     assert_eq!((left, rows.unwrap()), (0, 300_000));
+}
+
+#[tokio::test]
+async fn what_is_counted_of_rows_kept_changes_no_answer() {
+    let node = "BoundedWindowAggExec";
+    // Keys that go over several batches, and many that end in each.
+    for key in ["value / 9000", "value / 3", "value % 5000"] {
+        for call in [
+            "lag(value, 5) over (partition by k order by value)",
+            "lead(value, 2, -1) over (partition by k order by value desc)",
+            "nth_value(value, 2) over (partition by k order by value rows between 3 preceding and 2 following)",
+            "first_value(value) over (partition by k order by value rows between 2 following and 4 following)",
+            "sum(value) over (partition by k order by value rows between 20 preceding and 10 preceding)",
+            "sum(value) over (partition by k order by value rows between unbounded preceding and 3 preceding)",
+            "sum(value) over (partition by k order by o range between 3 preceding and 1 following)",
+            "count(value) over (partition by k order by o groups between 2 preceding and 1 preceding)",
+        ] {
+            let rows = format!("(select value, {key} as k, value / 100 as o from range(0, 20000))");
+            let sql = format!("select {call} as n, value, k from {rows} order by value");
+            let (context, plan) = planned(&sql, node, 64 << 20).await;
+            let right = collect(plan, context.task_ctx()).await.unwrap();
+            let (context, plan) = planned(&sql, node, 64 << 20).await;
+            let (schema, plan) = (plan.schema(), counted(plan).unwrap());
+            let is_keeping = |found: &Plan| found.schema().fields().last().is_some_and(|field| field.name() == "rows kept");
+            assert!(plan.exists(|found| Ok(is_keeping(found))).unwrap() && !is_keeping(&plan), "{sql}");
+            assert_eq!(plan.schema(), schema, "{sql}");
+            let found = collect(plan, context.task_ctx()).await.unwrap();
+            assert_eq!(concat_batches(&schema, &found).unwrap(), concat_batches(&schema, &right).unwrap(), "{sql}");
+            assert_eq!(context.runtime_env().memory_pool.reserved(), 0, "{sql}");
+        }
+    }
 }
 
 #[tokio::test]
