@@ -89,7 +89,7 @@ async fn what_is_counted_of_rows_kept_changes_no_answer() {
     for key in ["value / 9000", "value / 3", "value % 5000"] {
         for call in [
             "lag(value, 5) over (partition by k order by value)",
-            "lead(value, 2, -1) over (partition by k order by value desc)",
+            "lead(value, 2, 0) over (partition by k order by value desc)",
             "nth_value(value, 2) over (partition by k order by value rows between 3 preceding and 2 following)",
             "first_value(value) over (partition by k order by value rows between 2 following and 4 following)",
             "sum(value) over (partition by k order by value rows between 20 preceding and 10 preceding)",
