@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::http::{ask, body, get};
-use crate::support::{Bucket, Role, command, csv, forebay, forebay_as, forebay_in, forebay_with, free_port, lake};
+use crate::support::{Bucket, Role, after, command, csv, forebay, forebay_as, forebay_in, forebay_with, free_port, lake};
 
 const FREE: [&str; 8] =
     ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0"];
@@ -45,6 +45,16 @@ fn a_port_in_use_is_named_with_its_flag() {
         arguments[at] = &address;
         forebay_in(home.path(), &[&["up"], &arguments[..]].concat()).fails(1, &[&address, "in use", flag]);
     }
+}
+
+#[test]
+fn too_few_addresses_for_a_tier_are_told_of_with_what_lifts_them() {
+    let home = tempfile::tempdir().unwrap();
+    // 64 GiB, in KiB: enough for all else.
+    let ran = forebay_with(home.path(), &[&["up"], &FREE[..]].concat(), |up| *up = after("ulimit -v 67108864", up), b"");
+    ran.fails(1, &["the DRAM tier's", "of addresses can't be set up", "ulimit -v"]);
+    // Nothing is left that stands in the way once it is lifted.
+    Role::up(home.path());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::run::command;
+use super::run::{after, command};
 
 /// Every port of `up`, wherever there is one.
 const FREE_PORTS: [[&str; 2]; 4] = [
@@ -66,20 +66,10 @@ impl Role {
     /// Starts `up` after a line of shell, which sets what a process inherits.
     #[track_caller]
     pub fn up_after(home: &Path, line: &str) -> Self {
-        let plain = command(home);
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &format!("{line} && exec \"$0\" \"$@\"")])
-            .arg(plain.get_program())
-            .arg("up")
-            .args(FREE_PORTS.as_flattened());
-        shell.current_dir(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
+        let mut plain = command(home);
+        plain.arg("up").args(FREE_PORTS.as_flattened());
+        let mut shell = after(line, &plain);
+        shell.stdin(Stdio::null());
         Self::spawn(shell)
     }
 

@@ -37,6 +37,21 @@ pub fn command(home: &Path) -> Command {
     command
 }
 
+/// The same after a line of shell, which sets what a process inherits. All that it reads and says goes by pipes.
+pub fn after(line: &str, plain: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]).arg(plain.get_program()).args(plain.get_args());
+    shell.current_dir(plain.get_current_dir().unwrap());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
+}
+
 /// What a command did.
 pub struct Ran {
     pub code: i32,

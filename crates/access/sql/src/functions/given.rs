@@ -39,6 +39,12 @@ pub(crate) trait Counts: Send + Sync {
     /// # Errors
     /// There is no room for them.
     fn count(&self, bytes: u64) -> Result<()>;
+
+    /// So many bytes of rows of one key are there, of those that have come.
+    ///
+    /// # Errors
+    /// There is no room for them.
+    fn kept(&self, bytes: u64) -> Result<()>;
 }
 
 /// A step of a window, or of what is below it.
@@ -56,6 +62,12 @@ tokio::task_local! {
 /// Does a step of a window, whose values are counted, or one of what is below it, whose are not.
 pub(crate) fn counting<T>(counts: Option<Arc<dyn Counts>>, step: impl FnOnce() -> T) -> T {
     STEP.sync_scope(Step { counts, rows: Cell::new(0) }, step)
+}
+
+/// So many bytes of rows of one key are there in the window's step.
+pub(crate) fn kept(bytes: u64) -> Result<()> {
+    let kept = STEP.try_with(|step| step.counts.as_ref().map_or(Ok(()), |counts| counts.kept(bytes)));
+    kept.unwrap_or(Ok(()))
 }
 
 /// The next value of the window's step is one that so many rows have.

@@ -21,7 +21,7 @@ use datafusion::execution::FunctionRegistry;
 
 pub use bounded::CallMemory;
 pub(crate) use bounded::{LateConstants, bytes_of, elements_within, folding, is_of_one_width, widest};
-pub(crate) use given::{Counts, counting};
+pub(crate) use given::{Counts, counting, kept};
 
 /// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. What functions of a row
 /// make is bounded by `memory`.

@@ -46,6 +46,36 @@ async fn rows_that_a_window_has_given_are_held_no_longer() {
 }
 
 #[tokio::test]
+async fn rows_that_later_ones_look_back_at_are_held() {
+    // 400,000 rows of 8 bytes are kept, beside those of a batch.
+    for call in [
+        "sum(value) over (rows between 400000 preceding and current row)",
+        "sum(value) over (rows between unbounded preceding and 400000 preceding)",
+        "first_value(value) over (rows between 400000 preceding and current row)",
+        "lag(value, 400000) over ()",
+    ] {
+        let sql = format!("select count(n), count(*) from (select {call} as n from range(0, 600000))");
+        let (left, rows) = ran(&sql, "BoundedWindowAggExec", 2 << 20).await;
+        assert!(matches!(rows.unwrap_err().find_root(), DataFusionError::ResourcesExhausted(_)), "{call}");
+        assert_eq!(left, 0, "{call}");
+        let (left, rows) = ran(&sql, "BoundedWindowAggExec", 8 << 20).await;
+        assert_eq!((left, rows.unwrap()), (0, 1), "{call}");
+    }
+}
+
+#[tokio::test]
+async fn windows_that_look_back_answer_as_before_and_hold_few_rows() {
+    let call = "sum(value) over (rows between 2 preceding and current row) as s, row_number() over () as n, \
+                lag(value, 3) over () as l, sum(value) over (rows between 1 preceding and 1 following) as m";
+    let right = "coalesce(l, -1) = case when value < 3 then -1 else value - 3 end and n = value + 1 \
+                 and s = case value when 0 then 0 when 1 then 1 else 3 * value - 3 end \
+                 and m = case value when 0 then 1 when 299999 then 599997 else 3 * value end";
+    let sql = format!("select value from (select value, {call} from range(0, 300000)) where {right}");
+    let (left, rows) = ran(&sql, "BoundedWindowAggExec", 4 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 300_000));
+}
+
+#[tokio::test]
 async fn windows_above_each_other_are_each_counted() {
     let below = "select value, max(value) over () as m from range(0, 500000)";
     let sql = format!(

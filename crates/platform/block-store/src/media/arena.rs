@@ -50,8 +50,8 @@ impl Arena {
         };
         let (memfd, map) = made().context(|| {
             format!(
-                "the DRAM tier's {} of addresses can't be set up: lift limits on address space and file size (ulimit -v, -f), or \
-                 make the tier smaller",
+                "the DRAM tier's {} of addresses can't be set up: lift limits on address space and file size (ulimit -v, -f), since \
+                 addresses are not memory",
                 format_bytes(bytes)
             )
         })?;

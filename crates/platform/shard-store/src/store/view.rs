@@ -77,7 +77,12 @@ impl View {
 
     /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.
     pub(crate) fn only_shards(&self) -> Result<Option<&[Arc<Mapped>]>> {
-        if !self.suffixes.is_empty() || !self.runs.is_empty() || self.shards.is_empty() {
+        if self.runs.is_empty() { self.shards_below() } else { Ok(None) }
+    }
+
+    /// The same where there are the newest updates beside them.
+    pub(crate) fn shards_below(&self) -> Result<Option<&[Arc<Mapped>]>> {
+        if !self.suffixes.is_empty() || self.shards.is_empty() {
             return Ok(None);
         }
         let mut spans: Vec<&(Key, Key)> = Vec::with_capacity(self.shards.len());
@@ -113,6 +118,11 @@ impl View {
                 }
             }));
         }
+        self.get_compressed(key, columns)
+    }
+
+    /// The same without the newest updates.
+    pub(crate) fn get_compressed(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
         let mut record = Record::new();
         match (self.read_compressed(key, columns, &mut record)?, self.shards.first()) {
             (true, Some(mapped)) => record.values(mapped.shard.schema(), columns).map(Some),

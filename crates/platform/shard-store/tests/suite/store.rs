@@ -1,5 +1,8 @@
 //! Build, read, update, merge, tune: answers are those of a plain map all the way.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use forebay_shard::Key;
 use forebay_shard_store::{Answered, Batch, Change, Condition, Store, while_waited};
 use forebay_types::{Error, ErrorKind};
@@ -48,6 +51,62 @@ fn a_question_weighs_as_much_as_it_has_to_find() {
     assert!(steps(r#"{"count": {"attr": "word", "prefix": "a"}}"#) < 100, "its rows tell");
     let others = [r#"{"get": 1}"#, r#"{"count": null}"#, r#"{"search": {"attr": "nothing", "eq": 1}}"#, "no question"];
     assert_eq!(others.map(steps), [1; 4]);
+}
+
+/// How often a search asks whether it goes on: once for some hundred rows that it finds.
+fn asks(search: impl FnOnce()) -> u32 {
+    let asked = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&asked);
+    while_waited(
+        move || {
+            counted.set(counted.get() + 1);
+            Ok(())
+        },
+        search,
+    );
+    asked.get()
+}
+
+#[test]
+fn a_put_that_waits_to_be_merged_has_no_search_find_more_than_is_wanted() {
+    let (_folder, path, _) = built(1, 6000, 0.5);
+    let store = Store::open_to_change(&path).unwrap();
+    let condition = Condition::parse("word contains a").unwrap();
+    let first = || asks(|| assert_eq!(store.search(&condition, None, Some(10)).unwrap().len(), 10));
+    let all = || asks(|| assert!(store.search(&condition, None, None).unwrap().len() > 1000));
+    let count = || asks(|| assert!(store.count(&condition).unwrap() > 1000));
+    let before = [first(), all(), count()];
+    assert!(before[0] == 0 && before[1] > 2, "{before:?}");
+    store.change(vec![Change::Put(Key::U64(7), values(&mut random(3)))]).unwrap();
+    assert_eq!([first(), all()], before[..2], "of ten hits, and all");
+    assert!(count() <= before[2] + 1, "{} after {before:?}", count());
+}
+
+#[test]
+fn a_count_beside_a_few_updates_does_not_find_what_it_counts() {
+    let (_folder, path, mut all) = built(1, 6000, 0.5);
+    let store = Store::open_to_change(&path).unwrap();
+    let steps = |question: &str| Answered::steps(&store, question.as_bytes());
+    let counting = r#"{"count": {"attr": "word", "prefix": "a"}}"#;
+    let found = steps(r#"{"search": {"attr": "word", "prefix": "a"}, "limit": 100000}"#);
+    let mut random = random(5);
+    let there: Vec<Key> = all.keys().step_by(900).cloned().collect();
+    for (at, key) in there.into_iter().enumerate() {
+        // Records of others, new ones, and some that are gone.
+        let new = Key::U64(1_000_000 + at as u64);
+        let (values, others) = (values(&mut random), values(&mut random));
+        let changed = match at % 3 {
+            0 => all.remove(&key).map(|_| Change::Delete(key)),
+            _ => all.insert(key.clone(), values.clone()).map(|_| Change::Put(key, values)),
+        };
+        all.insert(new.clone(), others.clone());
+        store.change(vec![changed.unwrap(), Change::Put(new, others)]).unwrap();
+        assert!(steps(counting) * 2 < found, "{} of {found} after {at} changes", steps(counting));
+        let a = Condition::parse("word prefix a").unwrap();
+        assert_eq!(store.count(&a).unwrap(), store.search(&a, None, None).unwrap().len() as u64, "after {at} changes");
+        assert_eq!(store.count_all().unwrap(), all.len() as u64);
+    }
+    check(&store, &all, 9);
 }
 
 #[test]

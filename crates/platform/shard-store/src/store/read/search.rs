@@ -9,6 +9,7 @@ use super::view_search::ViewSearch;
 use crate::columns::ColumnKind;
 use crate::question::Condition;
 use crate::store::{Mapped, Store, View};
+use crate::update::{Matcher, Values};
 use crate::waited::go_on;
 
 /// The last key that is not below zero: keys are kept in the order of numbers without sign.
@@ -42,24 +43,15 @@ impl Store {
     pub(in crate::store) fn condition_steps(&self, condition: &Condition, limit: Option<usize>, is_count: bool) -> Result<u64> {
         let query = condition.query(self.records()?)?;
         let view = self.view.load();
-        // What has updates on top is found to be counted.
-        let is_counted = is_count && view.only_shards()?.is_some();
-        let of = |mapped: &Arc<Mapped>| match is_counted {
-            true => mapped.shard.count_steps(&query),
-            false => mapped.shard.search_steps(&query, limit),
-        };
-        view.shards.iter().map(of).sum()
+        if is_count && let Some(steps) = count_steps(&view, &query)? {
+            return Ok(steps);
+        }
+        view.shards.iter().map(|mapped| mapped.shard.search_steps(&query, limit)).sum()
     }
 
     /// The same for a query that is prepared.
     fn count_query(&self, query: &Query) -> Result<u64> {
-        let view = self.view.load();
-        let count = match view.only_shards() {
-            Ok(Some(all)) => all.iter().map(|mapped| mapped.shard.count_while(query, &go_on)).sum(),
-            Err(error) => Err(error),
-            Ok(None) => search(&view, query, None, None).map(|keys| keys.len() as u64),
-        };
-        self.named(count)
+        self.named(count(&self.view.load(), query))
     }
 
     /// With the shard's folder where its files are at fault: a condition that can't be asked is none of theirs, and who asks a worker
@@ -70,6 +62,52 @@ impl Store {
             _ => error.context(self.path.display()),
         })
     }
+}
+
+/// How many records there are that meet a condition. Updates on top of compressed shards are counted beside these where they are few; else
+/// all records are found.
+fn count(view: &View, query: &Query) -> Result<u64> {
+    let found = || search(view, query, None, None).map(|keys| keys.len() as u64);
+    let Some(all) = view.shards_below()? else { return found() };
+    if !view.runs.is_empty() && count_steps(view, query)?.is_none() {
+        return found();
+    }
+    let compressed: u64 = all.iter().map(|mapped| mapped.shard.count_while(query, &go_on)).sum::<Result<u64>>()?;
+    let (gone, come) = changed(view, query)?;
+    debug_assert!(gone <= compressed, "of {compressed} records {gone} are gone");
+    Ok((compressed + come).saturating_sub(gone))
+}
+
+/// Steps that a count takes that does not find what it counts; none where finding is sooner done, or nothing else can be.
+fn count_steps(view: &View, query: &Query) -> Result<Option<u64>> {
+    let Some(all) = view.shards_below()? else { return Ok(None) };
+    let compressed: u64 = all.iter().map(|mapped| mapped.shard.count_steps(query)).sum::<Result<u64>>()?;
+    if view.runs.is_empty() {
+        return Ok(Some(compressed));
+    }
+    let found: u64 = all.iter().map(|mapped| mapped.shard.search_steps(query, None)).sum::<Result<u64>>()?;
+    let a_get = all.iter().map(|mapped| mapped.shard.get_steps()).max().unwrap_or(0);
+    let updates: u64 = view.runs.iter().map(|run| run.len() as u64).sum();
+    let steps = compressed.saturating_add(updates.saturating_mul(a_get));
+    Ok((steps < found).then_some(steps))
+}
+
+/// How many records that meet a condition the newest updates have taken away, and how many they have brought.
+fn changed(view: &View, query: &Query) -> Result<(u64, u64)> {
+    let (mut gone, mut come) = (0, 0);
+    if view.runs.is_empty() {
+        return Ok((gone, come));
+    }
+    let matcher = Matcher::new(query)?;
+    for (place, run) in view.runs.iter().enumerate() {
+        for (key, update) in run.iter().filter(|(key, update)| view.is_newest(place, key, update.number)) {
+            go_on()?;
+            let before = view.get_compressed(key, None)?;
+            gone += u64::from(before.is_some_and(|values| matcher.matches(&Values::new(&values))));
+            come += u64::from(update.values.is_some_and(|values| matcher.matches(values)));
+        }
+    }
+    Ok((gone, come))
 }
 
 /// The keys of updates alone that meet a condition, of a view that has no files.
