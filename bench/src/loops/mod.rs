@@ -5,6 +5,7 @@ mod bed;
 mod counted;
 mod hot_spot;
 mod slow;
+mod statements;
 mod together;
 
 use clap::ValueEnum;
