@@ -110,6 +110,7 @@ impl Origin {
             slices.iter().for_each(|slice| all.extend_from_slice(slice));
             missed = missed.and(of_part);
             let bytes = range.start + all.len() as u64 - at;
+            assert!(bytes > 0, "the next part begins behind this one");
             self.signals.popularity.learn(id, version, index);
             self.signals.popularity.read(operation, id, 1, bytes, began.elapsed());
             let (operation, object) = (Some(operation), (version.mount, &version.key));
