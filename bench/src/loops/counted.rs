@@ -8,9 +8,10 @@ use forebay_bench_harness::{Bar, Figure};
 use forebay_client::{Client, RangeSpec};
 use forebay_shared_storage::{GetRange, Storage};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_types::{ForebayPath, ObjectVersion, Result};
+use forebay_types::{Error, ForebayPath, ObjectVersion, Result};
 
 use super::bed::{at_rate, get, put, told, window_begins};
+use super::statements::{Executors, Flight};
 use crate::rig::{Rig, RigSettings, mounted, path};
 
 /// Users have a minute; what is counted does not go by it.
@@ -28,15 +29,19 @@ enum Way {
     S3,
     Python,
     Sql,
+    Flight,
+    Executors,
 }
 
 impl Way {
-    const ALL: [(Self, &str); 5] = [
+    const ALL: [(Self, &str); 7] = [
         (Self::InPlace, "in place"),
         (Self::Socket, "over a socket"),
         (Self::S3, "by S3"),
         (Self::Python, "as Python reads"),
         (Self::Sql, "by SQL, embedded"),
+        (Self::Flight, "by Flight SQL"),
+        (Self::Executors, "by SQL on an executor"),
     ];
 }
 
@@ -45,6 +50,8 @@ struct Ways {
     socket: Client,
     gateway: Storage,
     engine: Engine,
+    flight: Flight,
+    executors: Executors,
 }
 
 /// What is read, and how it is named.
@@ -57,12 +64,7 @@ struct Object {
 /// By each way at each rate, one window after the other. An object is read in one window only.
 pub(super) async fn counted() -> Result<Vec<Figure>> {
     let mut rig = Rig::start(RigSettings { window: Some(WINDOW), dram_bytes: 1 << 30, ..RigSettings::default() }).await?;
-    let ways = Ways {
-        client: rig.client.clone(),
-        socket: rig.node.client(false).await?,
-        gateway: rig.node.gateway()?,
-        engine: Engine::over_client(rig.client.clone(), EngineSettings::default()),
-    };
+    let ways = Ways::of(&mut rig).await?;
     let mut objects = Vec::new();
     for at in 0..Way::ALL.len() * RATES.len() {
         objects.push(Object::put(&mut rig, &format!("counted/{at}.csv")).await?);
@@ -95,6 +97,20 @@ impl Object {
 }
 
 impl Ways {
+    async fn of(rig: &mut Rig) -> Result<Self> {
+        let engine = Engine::over_client(rig.client.clone(), EngineSettings::default());
+        let view = rig.client.view();
+        let worker = view.workers.first().ok_or_else(|| Error::internal("the node has no worker"))?.id;
+        Ok(Self {
+            client: rig.client.clone(),
+            socket: rig.node.client(false).await?,
+            gateway: rig.node.gateway()?,
+            flight: Flight::start(&engine).await?,
+            executors: Executors::start(&rig.node, worker).await?,
+            engine,
+        })
+    }
+
     async fn once(&self, way: Way, object: &Object) -> Result<()> {
         let version = &object.version;
         match way {
@@ -106,6 +122,8 @@ impl Ways {
                 self.client.read_latest(self.client.operation(), &object.path, all).await.map(|_| ())
             }
             Way::Sql => self.engine.execute(&object.sql).await?.collect().await.map(|_| ()),
+            Way::Flight => self.flight.once(&object.sql).await,
+            Way::Executors => self.executors.once(&object.sql).await,
         }
     }
 }

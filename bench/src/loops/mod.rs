@@ -5,6 +5,7 @@ mod bed;
 mod counted;
 mod hot_spot;
 mod slow;
+mod statements;
 mod together;
 
 use clap::ValueEnum;
@@ -20,7 +21,7 @@ pub enum Loops {
     HotSpot,
     /// One of four workers sends half as much from now on.
     SlowWorker,
-    /// SQL, S3 and the client API at once under a bound, with and without a load in the background.
+    /// SQL, S3 and the client API at once under a bound, with and without a load in the background, and two plans in their order beside them.
     Together,
 }
 

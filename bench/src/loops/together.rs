@@ -1,5 +1,5 @@
-//! SQL in this process, S3 and the client API at once under one bound, all of it cold: whether the bound holds, and how much longer they
-//! take while a load goes on in the background.
+//! SQL in this process, S3 and the client API at once under one bound, all of it cold: whether the bound holds, how much longer they
+//! take while a load goes on in the background, and whether what comes ahead of its readers comes plan by plan.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use forebay_bench_harness::{Bar, Figure, Rounds};
 use forebay_client::Client;
 use forebay_shared_storage::{GetRange, Storage};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_types::{Error, ObjectVersion, Result};
+use forebay_types::{Error, ObjectVersion, Result, Standing};
 use futures::future::{join, try_join_all, try_join3};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -27,6 +27,14 @@ const FILES_WATCHED: usize = 9;
 const ROUNDS: usize = 4;
 /// What is loaded is more than what all others leave.
 const BACKGROUND_BYTES: usize = 256 << 20;
+/// What each of two plans brings: less than a plan may be ahead of its reader.
+const PLAN_BYTES: usize = 48 << 20;
+/// What of the later plan may be on its way as the earlier one ends: what the mount gives in a tenth of a second.
+const WINDOW_BYTES: u64 = BOUND / 10;
+/// How often is looked at what has come.
+const LOOK: Duration = Duration::from_millis(20);
+/// Both plans, and all that goes before them, come in much less.
+const BROUGHT_WITHIN: Duration = Duration::from_secs(120);
 /// Until a load is under way, and until what was under way has ended.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -79,11 +87,55 @@ pub(super) async fn together() -> Result<Vec<Figure>> {
     read?;
     end(Some(load))?;
     let what = "SQL, S3 and the client API at once, bound of 160 Mbit/s";
+    sleep(PAUSE).await;
+    let early = early(&mut rig, &ways, &background).await?;
     Ok(vec![
         Figure::alone(format!("{what}: with a load in the background"), with, "s", Bar::RatioAtMost(1.05))
             .beside("without", without),
         traffic?.kept(what, BOUND),
+        Figure::alone(format!("{what}: of a later plan before an earlier one's end"), early, "%", Bar::ValueAtMost(1.0)),
     ])
+}
+
+/// What has come of a later plan as an earlier one of another client ends, beyond what may be on its way: in percent of the earlier one. All
+/// others read beside them.
+async fn early(rig: &mut Rig, ways: &Ways, background: &ObjectVersion) -> Result<f64> {
+    let files = Files::put(rig, "ordered", FILES).await?;
+    let mut versions = Vec::new();
+    for key in ["ordered/earlier", "ordered/later"] {
+        versions.push(put(rig, key, Bytes::from(vec![7; PLAN_BYTES])).await?);
+    }
+    let other = rig.node.client(true).await?;
+    let load = in_background(&ways.client, background);
+    sleep(PAUSE).await;
+    let plan = |client: &Client, number: usize| {
+        // Made before all that are here.
+        let standing = Standing { priority: 0, began_ms: 1 + number as u64 };
+        let whole = 0..versions[number].size;
+        client.prefetch_in_turn(client.operation(), standing, vec![(versions[number].clone(), vec![whole])])
+    };
+    let plans = (plan(&other, 0), plan(&ways.client, 1));
+    let (read, later) = join(ways.read(files), later_at_end(&other, &versions)).await;
+    drop(plans);
+    read?;
+    end(Some(load))?;
+    Ok(later?.saturating_sub(WINDOW_BYTES) as f64 / PLAN_BYTES as f64 * 100.0)
+}
+
+/// Bytes of the second version that are there as the first one is.
+async fn later_at_end(client: &Client, versions: &[ObjectVersion]) -> Result<u64> {
+    let began = Instant::now();
+    loop {
+        if let [earlier, later] = client.held(versions).await?[..]
+            && earlier.bytes >= PLAN_BYTES as u64
+        {
+            return Ok(later.bytes);
+        }
+        if began.elapsed() > BROUGHT_WITHIN {
+            return Err(Error::internal("the earlier plan did not come"));
+        }
+        sleep(LOOK).await;
+    }
 }
 
 /// A load that goes on until it is ended.

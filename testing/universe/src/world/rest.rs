@@ -17,8 +17,8 @@ const BOUND_OVER_US: u64 = 5_000_000;
 /// A worker that is cut off takes a twentieth of a bound that others may have been given.
 const CUT_OFF_PERCENT: u64 = 5;
 
-/// Percent of the bounds that so many workers read at most: all but one are cut off, and that one was given what they had. Who joins is given
-/// none of what others have.
+/// Percent of the bounds that so many workers read at most: all but one are cut off, and that one was given what they had. Who joins
+/// comes in the place of one that is gone.
 const fn percent_of_bound(workers: u64) -> u64 {
     102 + CUT_OFF_PERCENT * workers.saturating_sub(1)
 }

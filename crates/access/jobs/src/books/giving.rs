@@ -177,4 +177,29 @@ mod tests {
         let then = books.schedule.transfers();
         assert!(then.len() > 4, "it reads ten times as fast: {then:?}");
     }
+
+    /// All of them run for moments here: what their executor says to have computed is what counts.
+    #[test]
+    fn each_stage_is_known_to_read_as_fast_as_its_tasks_compute_however_long_they_ran() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(EXECUTOR, 1, Some(8 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        for (stage, kind, computes_ms) in [(1, "scan", 500), (2, "sort", 125)] {
+            let inputs = (1..=4).map(|segment| vec![input(100 * stage as u128 + segment)]).collect();
+            books.stage_begins("j", stage, 0, Cut::Each, kind.to_string(), Some(Arc::new(inputs)));
+            books.waiting("j", stage, &[0, 1, 2, 3]);
+            for task in 0..4 {
+                let transfers = books.schedule.transfers();
+                transfers.iter().for_each(|transfer| books.schedule.arrived(transfer.range, transfer.to));
+                let chosen = books.choose(EXECUTOR).expect("a task whose input is there");
+                books.began(&chosen, 0, task);
+                let took = Duration::from_millis(computes_ms + task as u64);
+                books.ended(&Ended { job: "j", stage, attempt: 0, task, done: true, took, bytes_passed: 0 });
+                let right = 64.0 * f64::from(1 << 20) * 1_000.0 / computes_ms as f64;
+                let told = books.rates.estimate(kind) as f64;
+                assert!((told / right - 1.0).abs() < 0.05, "{kind} after {task}: {told} of {right}");
+            }
+        }
+        assert_eq!(books.rates.estimate("none"), forebay_scheduling::IO_RATE, "of what nobody has run nothing is known");
+    }
 }

@@ -218,10 +218,11 @@ async fn a_store_is_not_told_that_a_body_ends_where_it_breaks_off() {
     use tokio::net::{TcpListener, TcpStream};
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let (began, mut begins) = tokio::sync::mpsc::unbounded_channel();
     let (ended, mut ends) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
-            let ended = ended.clone();
+            let (began, ended) = (began.clone(), ended.clone());
             tokio::spawn(async move {
                 let mut all = Vec::new();
                 while !all.windows(4).any(|four: &[u8]| four == b"\r\n\r\n") {
@@ -234,6 +235,7 @@ async fn a_store_is_not_told_that_a_body_ends_where_it_breaks_off() {
                     let _ = socket.write_all(listing.as_bytes()).await;
                     return;
                 }
+                let _ = began.send(());
                 let end = loop {
                     match socket.read_buf(&mut all).await {
                         Ok(0) => break None,
@@ -252,6 +254,8 @@ async fn a_store_is_not_told_that_a_body_ends_where_it_breaks_off() {
     let mut socket = TcpStream::connect(cluster.address()).await.unwrap();
     socket.write_all(put.head(cluster.address()).as_bytes()).await.unwrap();
     socket.write_all(&put.body[..100_000]).await.unwrap();
+    // A client that has gone before is nobody whose body is begun.
+    begins.recv().await.unwrap();
     drop(socket);
     assert_eq!(ends.recv().await, Some(Some(std::io::ErrorKind::ConnectionReset)));
 }

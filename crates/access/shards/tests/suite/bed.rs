@@ -46,8 +46,29 @@ impl Bed {
         Self::start_tuned(workers, (1 << 30, 0), Tuning { garbage_after, ..Tuning::default() }).await
     }
 
-    async fn start_tuned(workers: usize, (shard_bytes, disk_bytes): (u64, u64), tuning: Tuning) -> Self {
-        let mut cluster = TestCluster::empty(|settings| settings.lease = Duration::from_secs(2)).await;
+    /// One worker without room for shards, and windows of popularity that are so long and plan nothing.
+    pub async fn start_counting(window: Duration) -> Self {
+        Self::start_in_windows(1, (1000, 0), Tuning::default(), Some(window)).await
+    }
+
+    async fn start_tuned(workers: usize, bytes: (u64, u64), tuning: Tuning) -> Self {
+        Self::start_in_windows(workers, bytes, tuning, None).await
+    }
+
+    async fn start_in_windows(
+        workers: usize,
+        (shard_bytes, disk_bytes): (u64, u64),
+        tuning: Tuning,
+        window: Option<Duration>,
+    ) -> Self {
+        let mut cluster = TestCluster::empty(|settings| {
+            settings.lease = Duration::from_secs(2);
+            if let Some(window) = window {
+                let placement = &mut settings.placement;
+                (placement.policy, placement.window, placement.poll) = (None, window, window / 3);
+            }
+        })
+        .await;
         cluster.tuning = Tuning { beat: Duration::from_millis(100), ..tuning };
         (cluster.worker.store.dram_bytes, cluster.worker.store.disk_bytes) = (64 << 20, disk_bytes);
         cluster.worker.unix_socket = None;

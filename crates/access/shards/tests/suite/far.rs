@@ -159,6 +159,38 @@ async fn what_is_asked_often_is_brought_while_answers_go_on() {
     }
 }
 
+/// What a window has counted is shown when it has ended, and nothing as the next one does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_to_a_shard_that_is_far_away_counts_as_one_operation_on_its_cold_file() {
+    let bed = Bed::start_counting(Duration::from_millis(900)).await;
+    let shards = make(&bed, vec![0.5]).await;
+    let object = shards.dataset().shards[0].cold.clone().unwrap().object;
+    let coordinator = bed.cluster.node.coordinator.as_ref().unwrap();
+    let (mut before, mut shown) = (0, 0);
+    let mut look = || {
+        let segments = coordinator.placement(100).segments;
+        let file = segments.into_iter().find(|segment| segment.path.key().as_str().ends_with(&object));
+        let now = file.map_or(0, |file| file.operations);
+        before += if now < shown { shown } else { 0 };
+        shown = now;
+        before + shown
+    };
+    let calls = 200;
+    for call in 0..calls {
+        // Of several questions to one segment, a call is one operation.
+        let keys = [7919 * call % RECORDS, 3 * call + 1].map(Key::U64);
+        assert!(shards.get_many(&keys, None).await.unwrap().iter().all(Option::is_some));
+        look();
+    }
+    let (ended, mut told) = (Instant::now(), 0);
+    while ended.elapsed() < Duration::from_secs(3) {
+        tokio::time::sleep(Duration::from_millis(3)).await;
+        told = look();
+    }
+    assert_eq!(here(&bed, 0), 0);
+    assert!(told.abs_diff(calls) * 20 <= calls, "{told} of {calls}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_are_seen_at_a_worker_that_does_not_have_the_shard() {
     let bed = Bed::start(2).await;

@@ -53,8 +53,9 @@ impl State {
     pub(super) fn grant_shares(&mut self, now: Duration, worker: WorkerId) -> (Vec<MountShare>, Vec<WorkerId>) {
         let mut wake = self.split_bounds(now);
         let count = self.targets.workers;
-        // Of the coordinator before they may hold all until they are back, or their lease is over: who was not among them gets none meanwhile.
-        let is_all_held = self.members.presumed().next().is_some();
+        // Those of the coordinator before may hold all until they are back, or their lease is over: who joins meanwhile gets as little as each
+        // of all has when it is at rest, and not nothing, or who asks it would wait for so long.
+        let all = count + self.members.presumed().count() as u64;
         let mut shares = Vec::with_capacity(self.catalogue.mounts.len());
         let (mut is_short, mut gave_back) = (false, false);
         for mount in self.catalogue.mounts.values() {
@@ -64,7 +65,7 @@ impl State {
                 let wanted = Wanted {
                     holder,
                     target: target.max(1),
-                    floor: if is_all_held { 1 } else { (bound / (20 * count.max(1))).max(1) },
+                    floor: (bound / (20 * all.max(1))).max(1),
                     bound,
                     until: now + self.lease,
                 };

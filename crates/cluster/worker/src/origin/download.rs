@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::AccessWay;
 use forebay_shared_storage::{Get, GetRange};
-use forebay_types::{Error, ErrorKind, Key, ObjectInfo, ObjectVersion, PageRun, Result};
+use forebay_types::{Error, ErrorKind, Key, ObjectInfo, ObjectVersion, OperationId, PageRun, Result, SEGMENT_BYTES};
 
 use super::Origin;
 use super::admission::Priority;
@@ -14,6 +15,7 @@ use super::mounts::MountDoor;
 use super::piece::Missed;
 use crate::landing::Landing;
 use crate::segment::Segment;
+use crate::signals::Made;
 
 /// Bytes of one request: several in a row leave room for readers between them.
 const PIECE_BYTES: u64 = 16 << 20;
@@ -81,10 +83,11 @@ impl Origin {
         Ok((body.info.clone(), all))
     }
 
-    /// Some bytes of an object's version, through the tiers.
+    /// Some bytes of an object's version, through the tiers, counted as what an operation reads.
     pub(crate) async fn read_version(
         &self,
         door: &Arc<MountDoor>,
+        operation: OperationId,
         version: &ObjectVersion,
         range: Range<u64>,
     ) -> Result<(Vec<u8>, Missed)> {
@@ -95,6 +98,8 @@ impl Origin {
             let segment = Segment::holding(version, at)?;
             let within = at - segment.start..range.end.min(segment.end()) - segment.start;
             let run = PageRun::covering(within.clone()).expect("the range is not empty");
+            let (began, id, index) = (forebay_runtime::now(), segment.id, (segment.start / SEGMENT_BYTES) as u32);
+            let _under_way = self.signals.popularity.enter(id);
             let wanted = self.wanted(door, segment, Priority::Demand, false);
             let (slices, of_part) = if self.is_wide(run) {
                 self.obtain_wide(&wanted, run, within).await?
@@ -104,6 +109,12 @@ impl Origin {
             };
             slices.iter().for_each(|slice| all.extend_from_slice(slice));
             missed = missed.and(of_part);
+            let bytes = range.start + all.len() as u64 - at;
+            assert!(bytes > 0, "the next part begins behind this one");
+            self.signals.popularity.learn(id, version, index);
+            self.signals.popularity.read(operation, id, 1, bytes, began.elapsed());
+            let (operation, object) = (Some(operation), (version.mount, &version.key));
+            self.signals.accessed.made(&Made { operation, object, start: at, bytes, times: 1, way: AccessWay::Answered });
         }
         Ok((all, missed))
     }

@@ -60,7 +60,8 @@ async fn who_waits_for_an_answer_takes_a_twentieth_of_a_bound_as_soon_as_the_lea
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_finds_no_coordinator_keeps_no_more_than_an_equal_part_and_then_a_twentieth() {
-    let (bed, folder) = (Bed::start(LEASE).await, tempfile::tempdir().unwrap());
+    // Much longer than a coordinator takes to stop.
+    let (bed, folder) = (Bed::start(2 * LEASE).await, tempfile::tempdir().unwrap());
     let (other, worker) = (bed.worker("other", tuning()).await, bed.worker("worker", tuning()).await);
     let mount = bounded(&bed, folder.path()).await;
     shared([&other, &worker], mount).await;

@@ -10,7 +10,7 @@ use forebay_protocol::ShardState;
 use forebay_runtime::time::Instant as Deadline;
 use forebay_shard::{ColdRange, ColdTail, Key as RecordKey, Value};
 use forebay_shard_store::{Answered, DatasetCold, FarAnswer, FarQuestion, Store, Wanted, data_key};
-use forebay_types::{Error, ErrorKind, ObjectVersion, Result};
+use forebay_types::{Error, ErrorKind, ObjectVersion, OperationId, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
@@ -56,9 +56,10 @@ impl Far {
     }
 }
 
-/// What an answer took of shared storage.
-#[derive(Clone, Copy, Default)]
+/// What an answer took of shared storage, and the operation that it is part of.
+#[derive(Clone, Copy)]
 struct Took {
+    operation: OperationId,
     requests: u64,
     bytes: u64,
 }
@@ -144,11 +145,14 @@ impl Shards {
             return Ok(None);
         }
         let count = planned.len() as u64;
-        let answers = stream::iter(planned).map(|planned| self.far_answer(&door, &far, planned)).buffered(QUESTIONS_AT_ONCE);
+        // A call is one operation of those that popularity counts.
+        let operation = OperationId(forebay_runtime::random());
+        let answers = stream::iter(planned).map(|planned| self.far_answer(&door, &far, operation, planned));
+        let answers = answers.buffered(QUESTIONS_AT_ONCE);
         let answers: Vec<Option<(Said, Took)>> = answers.try_collect().await?;
         debug_assert_eq!(answers.len() as u64, count, "an answer a question");
         let mut all = Answers::default();
-        let mut took = Took::default();
+        let mut took = Took { operation, requests: 0, bytes: 0 };
         for answer in answers {
             let Some((answer, of_answer)) = answer else { return Ok(None) };
             match answer {
@@ -197,9 +201,15 @@ impl Shards {
     }
 
     /// None where the cold file can't say.
-    async fn far_answer(&self, door: &Arc<MountDoor>, far: &Arc<Far>, planned: Planned) -> Result<Option<(Said, Took)>> {
+    async fn far_answer(
+        &self,
+        door: &Arc<MountDoor>,
+        far: &Arc<Far>,
+        operation: OperationId,
+        planned: Planned,
+    ) -> Result<Option<(Said, Took)>> {
         let log_from = far.served.log.as_ref().map_or(1, |log| log.from);
-        let mut took = Took::default();
+        let mut took = Took { operation, requests: 0, bytes: 0 };
         let question = match planned {
             Planned::Wrong(answer) => return Ok(Some((Said::Line(answer), took))),
             Planned::Record(key, wanted) => {
@@ -244,7 +254,7 @@ impl Shards {
 
     /// A range of a cold file, through the tiers.
     async fn far_bytes(&self, door: &Arc<MountDoor>, far: &Far, range: &ColdRange, took: &mut Took) -> Result<Vec<u8>> {
-        let (bytes, missed) = self.origin.read_version(door, &far.version, range.bytes.clone()).await?;
+        let (bytes, missed) = self.origin.read_version(door, took.operation, &far.version, range.bytes.clone()).await?;
         took.requests += missed.fetched.len() as u64;
         took.bytes += missed.fetched.iter().map(|run| run.bytes().end - run.bytes().start).sum::<u64>();
         Ok(bytes)

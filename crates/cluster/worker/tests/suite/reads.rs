@@ -1,5 +1,6 @@
 //! The way of a read: exactly the pages asked, once for all who wait, within the bound, and right after failures.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -332,15 +333,52 @@ async fn readers_that_give_up_disturb_nobody() {
     }
 }
 
+/// How many reads a worker says to be under way.
+async fn queue(client: &Client) -> u32 {
+    match client.call(DataRequest::Queue).await.unwrap() {
+        (DataReply::Queue(hint), _) => hint.queue,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_reads_that_a_slow_link_holds_back_as_many_are_told_to_wait_as_have_no_answer() {
+    const READS: u32 = 200;
+    const LEN: usize = 64 << 10;
+    let bed = Bed::new(Plan::default()).await;
+    let (_, client, version) = bed.opened("a", 16 * MIB).await;
+    client.read(&version, 0, 16 * MIB).await.unwrap();
+    until("the first answer is sent", async || queue(&client).await == 0).await;
+    // Four seconds for all of them.
+    bed.worker().set_serve_bytes_per_sec(Some(50 * LEN as u64));
+    let (one, other, left) = (bed.client().await, bed.client().await, Cell::new(READS));
+    let reads = join_all((0..READS).map(|number| {
+        let (reader, version, left) = (if number % 2 == 0 { &one } else { &other }, &version, &left);
+        async move {
+            reader.read(version, u64::from(number) * LEN as u64, LEN).await.unwrap();
+            left.set(left.get() - 1);
+        }
+    }));
+    let looks = async {
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let before = left.get();
+            let (told, after) = (queue(&client).await, left.get());
+            let right = f64::from(after) * 0.95..=f64::from(before) * 1.05;
+            assert!(right.contains(&f64::from(told)), "{told} are told, {before} to {after} wait");
+        }
+        assert!(left.get() > READS / 4, "they were held back");
+    };
+    tokio::join!(reads, looks);
+    until("all answers are sent", async || queue(&client).await == 0).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_is_under_way_until_the_last_byte_of_its_answer_is_sent() {
     let bed = Bed::new(Plan::default()).await;
     let (_, client, version) = bed.opened("a", 16 * MIB).await;
     client.read(&version, 0, 16 * MIB).await.unwrap();
-    let queue = async || match client.call(DataRequest::Queue).await.unwrap() {
-        (DataReply::Queue(hint), _) => hint.queue,
-        other => panic!("{other:?}"),
-    };
+    let queue = async || queue(&client).await;
     // Its last byte may be here before the worker knows that it is sent.
     until("the first answer is sent", async || queue().await == 0).await;
 

@@ -77,3 +77,42 @@ pub(super) fn room(known: Option<(&WorkerInfo, &WorkerReport)>, share: f64, mine
 fn shared(bytes: u64, share: f64) -> u64 {
     (bytes as f64 * share) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::HostId;
+
+    use super::*;
+
+    #[test]
+    fn what_a_tier_has_beside_planned_copies_is_taken_off_that_tier_alone() {
+        let info = WorkerInfo {
+            id: WorkerId(1),
+            host: HostId("host".into()),
+            address: "host:1".into(),
+            unix_socket: None,
+            dram_bytes: 1_000,
+            disk_bytes: 0,
+            turn: 1,
+            location: "host".into(),
+            draining: false,
+            protocol: 9,
+        };
+        // Of 300 in DRAM 100 are decoded, the rest is temporary; on disk there are layers as well.
+        let (kept, own) = ((50, 400), (300, 600));
+        let mut report =
+            WorkerReport { dram: (1_000, 700, 0), form_bytes: 100, kept, own, form_room_bytes: 900, ..WorkerReport::default() };
+        // Of what is kept 30 are planned: a plan has them for itself.
+        let mine = Mine { raw: 250, kept: 30, decoded: 100 };
+        let of = |report: &WorkerReport| room(Some((&info, report)), 0.9, mine);
+        let without_disk = of(&report);
+        assert_eq!(without_disk.raw, (900 - 300 - 20, Storage { limit: 1_000, used: 700 }));
+        assert_eq!(without_disk.decoded, (900 - 200, Storage { limit: 900, used: 100 }));
+        report.disk = (10_000, 4_000, 0);
+        let with_disk = of(&report);
+        assert_eq!(with_disk.raw, (9_000 - 600 - 370, Storage { limit: 10_000, used: 4_000 }));
+        assert_eq!(with_disk.decoded, without_disk.decoded, "columns are in DRAM whatever the disk has");
+        (report.own.1, report.kept.1) = (9_000, 400);
+        assert_eq!(of(&report).raw.0, 0, "no room is less than none");
+    }
+}

@@ -214,7 +214,7 @@ fn after_a_restart_with_everyone_back_there_is_no_waiting() {
 }
 
 #[test]
-fn who_joins_after_a_restart_gets_none_of_what_others_keep_until_they_are_back() {
+fn who_joins_after_a_restart_can_start_and_gets_no_more_until_others_are_back() {
     let mut before = joined(2);
     let mut shares = [0; 3];
     for second in 1..=3 {
@@ -229,7 +229,7 @@ fn who_joins_after_a_restart_gets_none_of_what_others_keep_until_they_are_back()
     register(&mut after, 0.1, 3);
     for tenth in 2..=20 {
         shares[2] = rate(&mut after, f64::from(tenth) / 10.0, 3, u64::MAX);
-        assert_eq!(shares[2], 1, "others may hold all of it");
+        assert_eq!(shares[2], BOUND / 60, "others may hold all of it: a twentieth of an equal part");
     }
     register(&mut after, 2.1, 1);
     register(&mut after, 2.2, 2);
@@ -247,13 +247,23 @@ fn who_joins_after_a_restart_gets_none_of_what_others_keep_until_they_are_back()
 fn who_joins_after_a_restart_gets_what_nobody_came_back_for() {
     let mut state = restarted(2, &[1]);
     register(&mut state, 0.1, 2);
-    assert_eq!(rate(&mut state, 0.2, 2, u64::MAX), 1);
+    assert_eq!(rate(&mut state, 0.2, 2, u64::MAX), BOUND / 40);
     for second in 1..=4 {
-        assert_eq!(rate(&mut state, f64::from(second), 2, u64::MAX), 1, "at {second} s");
+        assert_eq!(rate(&mut state, f64::from(second), 2, u64::MAX), BOUND / 40, "at {second} s");
     }
     state.decide(at(5.1), Event::Tick);
     rate(&mut state, 5.2, 2, u64::MAX);
     assert_eq!(rate(&mut state, 5.5, 2, u64::MAX), BOUND);
+}
+
+#[test]
+fn who_is_back_can_start_beside_one_that_joins_and_has_not_said_what_it_takes() {
+    let mut state = restarted(2, &[1, 2]);
+    register(&mut state, 0.1, 3);
+    register(&mut state, 0.2, 1);
+    assert_eq!(rate(&mut state, 0.3, 1, u64::MAX), BOUND / 60, "the one that joins may take all until it says what it takes");
+    assert_eq!(rate(&mut state, 0.4, 3, 0), BOUND / 60);
+    assert_eq!(rate(&mut state, 0.5, 1, u64::MAX), BOUND / 2 - BOUND / 60);
 }
 
 #[test]
