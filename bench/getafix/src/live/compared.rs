@@ -9,7 +9,7 @@ use forebay_placement::Policy;
 use forebay_types::{Error, Result};
 use tokio::task::JoinSet;
 
-use super::arrivals::{Arrival, OBJECT_BYTES, OBJECTS, READ_BYTES, SENDS, WINDOW, WINDOWS, WINDOWS_SETTLED, WORKERS, arrivals};
+use super::arrivals::{Arrival, OBJECT_BYTES, OBJECTS, READ_BYTES, SENDS, WINDOW, WINDOWS_SETTLED, WORKERS, arrivals};
 use super::predicted::{Given, Predicted};
 use super::rig::Rig;
 use super::{LiveFigure, LiveSettings, placement};
