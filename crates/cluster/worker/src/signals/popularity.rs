@@ -111,11 +111,13 @@ struct Known {
     popularity: f64,
     /// Windows that have ended since it was read, or was seen to be here.
     unread: u8,
+    /// Whether the worker reads it for itself, wherever clients are sent.
+    own: bool,
 }
 
 impl Known {
     fn new(name: SegmentName) -> Self {
-        Self { name, popularity: 0.0, unread: 0 }
+        Self { name, popularity: 0.0, unread: 0, own: false }
     }
 }
 
@@ -170,6 +172,14 @@ impl Popularity {
         let mut shard = self.shard(segment).lock();
         let known = shard.known.get_or_insert_mut(segment, || Known::new(SegmentName { version: version.clone(), index }));
         known.unread = 0;
+    }
+
+    /// The same of a segment that the worker reads for itself.
+    pub(crate) fn learn_own(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
+        self.learn(segment, version, index);
+        if let Some(known) = self.shard(segment).lock().known.peek_mut(&segment) {
+            known.own = true;
+        }
     }
 
     /// A read of a segment begins.
@@ -259,11 +269,13 @@ impl Popularity {
         self.shard(segment).lock().known.peek(&segment).map(|known| known.name.version.mount)
     }
 
-    /// Segments that are known here, with their popularity.
+    /// Segments that are known here and of no use where no client is sent to them, with their popularity.
     pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
         let mut all = Vec::new();
         for shard in self.shards.iter() {
-            all.extend(shard.lock().known.iter().map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
+            let shard = shard.lock();
+            let known = shard.known.iter().filter(|(_, known)| !known.own);
+            all.extend(known.map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
         }
         all
     }
