@@ -111,7 +111,7 @@ struct Known {
     popularity: f64,
     /// Windows that have ended since it was read, or was seen to be here.
     unread: u8,
-    /// Whether the worker reads it for itself, wherever clients are sent.
+    /// Whether the worker has read it for itself not long ago, wherever clients are sent.
     own: bool,
 }
 
@@ -133,7 +133,7 @@ impl Shard {
     fn forget_unread(&mut self, held_bytes: impl Fn(SegmentId) -> u64) {
         let mut gone = Vec::new();
         for (segment, known) in self.known.iter_mut().filter(|(_, known)| known.unread >= FORGOTTEN_AFTER) {
-            if held_bytes(*segment) > 0 { known.unread = 0 } else { gone.push(*segment) }
+            if held_bytes(*segment) > 0 { (known.unread, known.own) = (0, false) } else { gone.push(*segment) }
         }
         for segment in gone {
             self.known.pop(&segment);
@@ -177,9 +177,16 @@ impl Popularity {
     /// The same of a segment that the worker reads for itself.
     pub(crate) fn learn_own(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
         self.learn(segment, version, index);
-        if let Some(known) = self.shard(segment).lock().known.peek_mut(&segment) {
+        let mut shard = self.shard(segment).lock();
+        if let Some(known) = shard.known.peek_mut(&segment) {
             known.own = true;
         }
+        debug_assert!(shard.known.len() <= KNOWN_MAX / SHARDS, "what is known is bounded");
+    }
+
+    /// Whether the worker reads it for itself: what is here of it is of use, whatever is planned.
+    pub(crate) fn is_own(&self, segment: SegmentId) -> bool {
+        self.shard(segment).lock().known.peek(&segment).is_some_and(|known| known.own)
     }
 
     /// A read of a segment begins.

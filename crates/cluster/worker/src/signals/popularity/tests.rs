@@ -79,7 +79,11 @@ fn what_the_worker_reads_for_itself_is_counted_and_is_no_garbage() {
     counts.read(OperationId(1), segment, 1, 9, Duration::ZERO);
     counts.learn(segment, &version(0), 0);
     assert_eq!(counts.report(1, vec![], |_| 9).uses[0].operations, 1);
-    assert!(counts.known().is_empty(), "clients that read it as well change nothing");
+    assert!(counts.known().is_empty() && counts.is_own(segment), "clients that read it as well change nothing");
+    for window in 2..3 + u64::from(FORGOTTEN_AFTER) {
+        counts.report(window, vec![], |_| 9);
+    }
+    assert!(counts.known().len() == 1 && !counts.is_own(segment), "it is here, and not read any more");
 }
 
 #[test]
