@@ -16,8 +16,8 @@ use crate::rig::{Rig, RigSettings, mounted, path};
 
 /// Users have a minute; what is counted does not go by it.
 const WINDOW: Duration = Duration::from_secs(3);
-/// Of a window, so that the last operations are told in the same.
-const LASTS: Duration = Duration::from_secs(2);
+/// Of a window, so that the last operations are told in the same: a statement of a cluster takes a while, with others beside it.
+const LASTS: Duration = Duration::from_millis(1500);
 /// Operations a second that are issued, if the machine gives them.
 const RATES: [u64; 4] = [1, 100, 2_000, 20_000];
 const ERROR_PERCENT_MAX: f64 = 5.0;

@@ -114,7 +114,10 @@ async fn early(rig: &mut Rig, ways: &Ways, background: &ObjectVersion) -> Result
         let whole = 0..versions[number].size;
         client.prefetch_in_turn(client.operation(), standing, vec![(versions[number].clone(), vec![whole])])
     };
-    let plans = (plan(&other, 0), plan(&ways.client, 1));
+    let earlier = plan(&other, 0);
+    // What the later one brings before the worker has heard of the earlier one is no matter of their order.
+    sleep(LOOK).await;
+    let plans = (earlier, plan(&ways.client, 1));
     let (read, later) = join(ways.read(files), later_at_end(&other, &versions)).await;
     drop(plans);
     read?;

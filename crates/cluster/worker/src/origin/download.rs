@@ -111,7 +111,7 @@ impl Origin {
             missed = missed.and(of_part);
             let bytes = range.start + all.len() as u64 - at;
             assert!(bytes > 0, "the next part begins behind this one");
-            self.signals.popularity.learn(id, version, index);
+            self.signals.popularity.learn_own(id, version, index);
             self.signals.popularity.read(operation, id, 1, bytes, began.elapsed());
             let (operation, object) = (Some(operation), (version.mount, &version.key));
             self.signals.accessed.made(&Made { operation, object, start: at, bytes, times: 1, way: AccessWay::Answered });

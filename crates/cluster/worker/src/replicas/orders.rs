@@ -112,8 +112,9 @@ impl Replicas {
         self.state.lock().assigned.remove(&segment);
         let name = self.signals.popularity.name(segment);
         let is_named = name.is_some_and(|name| self.forms.is_named(&name.version, name.index));
+        let is_of_use = is_named || self.signals.popularity.is_own(segment);
         // What a reader has pinned is given back when it is done; what the administrator keeps stays, and columns with what names them.
-        if !is_named && !self.origin.store.held(segment).keep {
+        if !is_of_use && !self.origin.store.held(segment).keep {
             self.origin.store.free(segment);
             table::WORKER_REPLICAS_DROPPED.only().add(1);
         }

@@ -111,11 +111,13 @@ struct Known {
     popularity: f64,
     /// Windows that have ended since it was read, or was seen to be here.
     unread: u8,
+    /// Whether the worker has read it for itself not long ago, wherever clients are sent.
+    own: bool,
 }
 
 impl Known {
     fn new(name: SegmentName) -> Self {
-        Self { name, popularity: 0.0, unread: 0 }
+        Self { name, popularity: 0.0, unread: 0, own: false }
     }
 }
 
@@ -131,7 +133,7 @@ impl Shard {
     fn forget_unread(&mut self, held_bytes: impl Fn(SegmentId) -> u64) {
         let mut gone = Vec::new();
         for (segment, known) in self.known.iter_mut().filter(|(_, known)| known.unread >= FORGOTTEN_AFTER) {
-            if held_bytes(*segment) > 0 { known.unread = 0 } else { gone.push(*segment) }
+            if held_bytes(*segment) > 0 { (known.unread, known.own) = (0, false) } else { gone.push(*segment) }
         }
         for segment in gone {
             self.known.pop(&segment);
@@ -170,6 +172,21 @@ impl Popularity {
         let mut shard = self.shard(segment).lock();
         let known = shard.known.get_or_insert_mut(segment, || Known::new(SegmentName { version: version.clone(), index }));
         known.unread = 0;
+    }
+
+    /// The same of a segment that the worker reads for itself.
+    pub(crate) fn learn_own(&self, segment: SegmentId, version: &ObjectVersion, index: u32) {
+        self.learn(segment, version, index);
+        let mut shard = self.shard(segment).lock();
+        if let Some(known) = shard.known.peek_mut(&segment) {
+            known.own = true;
+        }
+        debug_assert!(shard.known.len() <= KNOWN_MAX / SHARDS, "what is known is bounded");
+    }
+
+    /// Whether the worker reads it for itself: what is here of it is of use, whatever is planned.
+    pub(crate) fn is_own(&self, segment: SegmentId) -> bool {
+        self.shard(segment).lock().known.peek(&segment).is_some_and(|known| known.own)
     }
 
     /// A read of a segment begins.
@@ -259,11 +276,13 @@ impl Popularity {
         self.shard(segment).lock().known.peek(&segment).map(|known| known.name.version.mount)
     }
 
-    /// Segments that are known here, with their popularity.
+    /// Segments that are known here and of no use where no client is sent to them, with their popularity.
     pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
         let mut all = Vec::new();
         for shard in self.shards.iter() {
-            all.extend(shard.lock().known.iter().map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
+            let shard = shard.lock();
+            let known = shard.known.iter().filter(|(_, known)| !known.own);
+            all.extend(known.map(|(segment, known)| (*segment, known.name.clone(), known.popularity)));
         }
         all
     }

@@ -70,6 +70,22 @@ fn replicas_that_nobody_reads_are_reported_too() {
     assert_eq!(counts.report(2, vec![(segment, name)], |_| 9).uses.len(), 1);
 }
 
+/// Nobody is sent to it, and to drop it for that would have it fetched again and again.
+#[test]
+fn what_the_worker_reads_for_itself_is_counted_and_is_no_garbage() {
+    let (counts, segment, _) = counts();
+    assert_eq!(counts.known().len(), 1);
+    counts.learn_own(segment, &version(0), 0);
+    counts.read(OperationId(1), segment, 1, 9, Duration::ZERO);
+    counts.learn(segment, &version(0), 0);
+    assert_eq!(counts.report(1, vec![], |_| 9).uses[0].operations, 1);
+    assert!(counts.known().is_empty() && counts.is_own(segment), "clients that read it as well change nothing");
+    for window in 2..3 + u64::from(FORGOTTEN_AFTER) {
+        counts.report(window, vec![], |_| 9);
+    }
+    assert!(counts.known().len() == 1 && !counts.is_own(segment), "it is here, and not read any more");
+}
+
 #[test]
 fn counts_do_not_saturate() {
     for (a_second, segments) in [(1, 1), (208, 1), (4000, 1), (20_000, 1), (20_000, 50)] {
