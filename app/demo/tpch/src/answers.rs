@@ -3,7 +3,7 @@
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use crate::queries::of_each_query;
+use crate::engine::of_each_query;
 
 /// The published answers at scale factor 1: the number of rows, the columns and rows that are kept.
 const ANSWERS: [&str; 22] = of_each_query!("../answers/q", ".csv");

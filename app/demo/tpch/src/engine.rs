@@ -1,10 +1,27 @@
-//! TPC-H's tables as an engine sees them, wherever their files are, so that one query runs over any of these places.
+//! TPC-H's queries with the specification's validation parameters, and its tables as an engine sees them, wherever their files are, so that
+//! one query runs over any of these places.
 
 use datafusion::arrow::array::RecordBatch;
 use forebay_sql::Engine;
 use forebay_types::Result;
 
-use crate::queries::TABLES;
+/// The text of a file a query, by what stands before and behind its number.
+macro_rules! of_each_query {
+    ($before:literal, $after:literal) => {
+        of_each_query!($before, $after, "01" "02" "03" "04" "05" "06" "07" "08" "09" "10" "11" "12" "13" "14" "15" "16" "17"
+            "18" "19" "20" "21" "22")
+    };
+    ($before:literal, $after:literal, $($number:literal)*) => {
+        [$(include_str!(concat!($before, $number, $after))),*]
+    };
+}
+pub(crate) use of_each_query;
+
+/// The names of the tables.
+pub const TABLES: [&str; 8] = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];
+
+/// The 22 queries, over tables of the specification's names; query 1 is the first.
+pub const QUERIES: [&str; 22] = of_each_query!("../queries/q", ".sql");
 
 /// An engine with the eight tables, over the place that their files are in.
 pub struct Tpch(Engine);

@@ -5,9 +5,7 @@
 mod answers;
 mod data;
 mod engine;
-mod queries;
 
 pub use answers::{check_answer, same_answer};
 pub use data::{Progress, Tables, prepare};
-pub use engine::Tpch;
-pub use queries::{QUERIES, TABLES};
+pub use engine::{QUERIES, TABLES, Tpch};

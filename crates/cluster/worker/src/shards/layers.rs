@@ -91,7 +91,7 @@ impl Shards {
             });
             match looked.await {
                 Ok(Ok(Some(wants))) => {
-                    served.is_steered.store(true, Relaxed);
+                    served.marks.is_steered.store(true, Relaxed);
                     if wants {
                         tracing::info!(folder = %served.part.folder, shard = served.part.number, "layers for what is asked");
                         self.keep_at(&served, served.dial.level_of(served.dial.now()));

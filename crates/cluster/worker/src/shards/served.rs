@@ -14,6 +14,7 @@ use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
+use super::changes::Merging;
 use super::dial::Dial;
 use super::lanes::{Lanes, Queued, Turn};
 use super::log::{Follower, Queue};
@@ -33,14 +34,20 @@ pub(super) struct Served {
     pub(super) log: Option<Follower>,
     /// Changes that wait.
     pub(super) queue: Queue,
-    /// Its layers were looked at since it is known what it is asked.
-    pub(super) is_steered: AtomicBool,
     pub(super) merging: Merging,
-    /// Its files are damaged, and about to go.
-    pub(super) is_leaving: AtomicBool,
+    pub(super) marks: Marks,
     spent: Spent,
     /// The view's epoch and version, and the manifest, by which it has its place among the holders.
     placed: Mutex<Option<(u64, u64, u64)>>,
+}
+
+/// What was seen of it.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// Its layers were looked at since it is known what it is asked.
+    pub(super) is_steered: AtomicBool,
+    /// Its files are damaged, and about to go.
+    pub(super) is_leaving: AtomicBool,
 }
 
 /// Which part of which dataset a shard is.
@@ -56,39 +63,6 @@ pub(super) struct Part {
 
 /// What an asker waits for an answer beyond the time that he says.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
-/// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
-const MERGE_AGAIN_AFTER: Duration = Duration::from_secs(5);
-
-/// How it stands with the merge of its changes.
-#[derive(Default)]
-pub(super) struct Merging {
-    is_under_way: AtomicBool,
-    /// When the last one ended that came to nothing.
-    failed: Mutex<Option<std::time::Instant>>,
-}
-
-impl Merging {
-    /// One is about to be made; false where one is already.
-    pub(super) fn begin(&self) -> bool {
-        !self.is_under_way.swap(true, Relaxed)
-    }
-
-    pub(super) fn end(&self, is_merged: bool) {
-        *self.failed.lock() = (!is_merged).then(forebay_runtime::now);
-        let was_under_way = self.is_under_way.swap(false, Relaxed);
-        debug_assert!(was_under_way, "what ends has begun");
-    }
-
-    pub(super) fn is_under_way(&self) -> bool {
-        self.is_under_way.load(Relaxed)
-    }
-
-    /// Whether one came to nothing a short while ago.
-    pub(super) fn is_put_off(&self) -> bool {
-        self.failed.lock().is_some_and(|failed| forebay_runtime::now().saturating_duration_since(failed) < MERGE_AGAIN_AFTER)
-    }
-}
-
 impl Served {
     pub(super) fn new(asked: &Asked, store: Store) -> Self {
         let shard = asked.shard();
@@ -109,9 +83,8 @@ impl Served {
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
-            is_steered: AtomicBool::new(false),
             merging: Merging::default(),
-            is_leaving: AtomicBool::new(false),
+            marks: Marks::default(),
             spent: Spent::new(steps_of_get(input_bytes, shard.records)),
             placed: Mutex::default(),
         }
@@ -233,7 +206,7 @@ impl Served {
 
     /// Whether its layers may be for nothing in particular still, and it was asked something since.
     pub(super) fn may_be_steered(&self) -> bool {
-        !self.is_steered.load(Relaxed) && self.spent.calls() > 0
+        !self.marks.is_steered.load(Relaxed) && self.spent.calls() > 0
     }
 
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
@@ -398,20 +371,5 @@ impl Shards {
             }
         }
         served.answer_at_hand(questions, deadline).transpose()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merge_that_comes_to_nothing_is_put_off_and_made_once_at_a_time() {
-        let merging = Merging::default();
-        assert!(merging.begin() && !merging.begin() && merging.is_under_way());
-        merging.end(false);
-        assert!(merging.is_put_off() && !merging.is_under_way() && merging.begin());
-        merging.end(true);
-        assert!(!merging.is_put_off());
     }
 }

@@ -14,6 +14,7 @@ mod latest;
 mod lists;
 mod once;
 mod partitions;
+mod queues;
 mod reads;
 mod rights;
 mod tiers;

@@ -21,7 +21,7 @@ impl Shards {
     /// The same of one that has nothing to tell.
     pub(in crate::shards) fn leave_damaged(self: &Arc<Self>, served: &Arc<Served>) {
         let Some(damage) = served.store.load().damage() else { return };
-        if served.is_leaving.swap(true, Relaxed) {
+        if served.marks.is_leaving.swap(true, Relaxed) {
             return;
         }
         tracing::warn!(folder = %served.part.folder, shard = served.part.number, %damage, "a shard's files on disk are damaged: it is brought anew");
@@ -35,7 +35,7 @@ impl Shards {
         let aside = self.put_damaged_aside(&served).await;
         if aside.is_err() {
             // Who asks next tries once more.
-            served.is_leaving.store(false, Relaxed);
+            served.marks.is_leaving.store(false, Relaxed);
         }
         // Before its files are removed, where letting go of what is mapped of them holds nobody up.
         drop(served);
