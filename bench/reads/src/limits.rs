@@ -47,8 +47,8 @@ fn sending() -> io::Result<Vec<Figure>> {
             copies.push(sent(|socket, at| socket.write_all(&memory[at..at + piece]), piece)?);
             files.push(sent(|socket, at| send_file(socket, &file, at, piece), piece)?);
         }
-        let (rate, busy): (fn(&Sent) -> f64, fn(&Sent) -> f64) = (|run| run.0, |run| run.1);
-        for (what, unit, which) in [("rate", "GB/s", rate), ("sender's CPU", "s/GB", busy)] {
+        let which: [fn(&Sent) -> f64; 2] = [|run| run.0, |run| run.1];
+        for ((what, unit), which) in [("rate", "GB/s"), ("sender's CPU", "s/GB")].into_iter().zip(which) {
             let of = |runs: &[Sent]| median(runs.iter().map(which).collect());
             let what = format!("sendfile of {said} from a memfd, loopback TCP: {what}");
             figures.push(Figure::new(what, of(&files), unit, "sent from memory", of(&copies), Bar::Nothing));
