@@ -4,6 +4,7 @@
 
 mod cluster;
 mod drain;
+mod mood;
 mod scripted;
 
 mod beside;

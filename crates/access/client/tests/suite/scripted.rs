@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{
@@ -21,23 +20,9 @@ use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, Object
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags};
 
-pub const MOUNT: MountId = MountId(1);
+pub use crate::mood::Mood;
 
-/// What a worker does with reads and writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mood {
-    Well,
-    /// Answers with copies.
-    Full,
-    /// Answers after a while.
-    Slow(Duration),
-    Hangs,
-    /// Answers nothing at all any more.
-    Stopped,
-    Fails(forebay_types::ErrorKind),
-    /// Answers with a span outside its tier.
-    Lies,
-}
+pub const MOUNT: MountId = MountId(1);
 
 pub struct Shared {
     pub reads: AtomicUsize,

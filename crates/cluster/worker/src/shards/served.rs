@@ -14,10 +14,9 @@ use forebay_types::{Error, ErrorKind, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
-use super::changes::Merging;
 use super::dial::Dial;
 use super::lanes::{Lanes, Queued, Turn};
-use super::log::{Follower, Queue};
+use super::log::{Follower, Merging, Queue};
 use super::spent::Spent;
 use super::{Asked, BROUGHT_SOON, Manifest, Shards};
 use crate::background::aside;

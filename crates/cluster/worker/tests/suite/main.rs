@@ -14,7 +14,6 @@ mod latest;
 mod lists;
 mod once;
 mod partitions;
-mod queues;
 mod reads;
 mod rights;
 mod tiers;

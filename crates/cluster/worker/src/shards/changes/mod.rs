@@ -12,11 +12,9 @@ mod came;
 mod catch_up;
 mod commit;
 mod merge;
-mod merging;
 mod moving;
 mod repeated;
 mod tails;
 
 pub(super) use commit::PARSED_AT_ONCE;
-pub(super) use merging::Merging;
 pub(super) use moving::{Move, moved};

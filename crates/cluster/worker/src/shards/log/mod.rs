@@ -10,10 +10,12 @@
 mod arrivals;
 mod decide;
 mod follower;
+mod merging;
 mod queue;
 mod told;
 
 pub(super) use decide::{Standing, Verdict, decide};
 pub(super) use follower::{Follower, Looked, Read};
+pub(super) use merging::Merging;
 pub(super) use queue::{Call, Queue};
 pub(super) use told::{COMING_FOR, Name, Told};
