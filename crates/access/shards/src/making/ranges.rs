@@ -62,7 +62,7 @@ impl FromStr for ReshardTo {
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
         let number = |text: &str| {
-            text.parse::<u32>().map_err(|_| Error::invalid(format!("{text:?} is no number of a shard: write split:3")))
+            text.parse::<u32>().map_err(|_| Error::invalid(format!("{text:?} is no number of a shard: write split:3 or merge:3")))
         };
         match text.split_once(':') {
             Some(("split", shard)) => return number(shard).map(Self::Split),

@@ -6,7 +6,7 @@ use forebay_shard_store::Columns;
 
 use super::tested::tested;
 
-/// Ranges that are looked at at most, and how deep they stand in filters: of more nothing is said.
+/// Ranges that are made of several filters at most (one list may have more), and how deep they stand in them: of more nothing is said.
 const RANGES_MAX: usize = 256;
 const DEPTH_MAX: usize = 16;
 

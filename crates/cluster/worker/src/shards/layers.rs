@@ -43,6 +43,12 @@ impl Shards {
         // Waited for when the worker stops: what comes after it in this process finds the folder at rest.
         self.background.spawn(async move {
             let Ok(_turn) = layering.acquire().await else { return };
+            // Its folder is put aside, or is another one by now.
+            if served.marks.is_leaving.load(Relaxed) {
+                let _ = kept.measure(served.id);
+                served.dial.ended(false);
+                return;
+            }
             let (within, id, before) = (Arc::clone(&kept), served.id, served.dial.now());
             let tuned = forebay_runtime::run_behind(move || {
                 tune_within(&within, id, &path, size, before).inspect_err(|error| {

@@ -62,6 +62,7 @@ pub(super) struct Part {
 
 /// What an asker waits for an answer beyond the time that he says.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
+
 impl Served {
     pub(super) fn new(asked: &Asked, store: Store) -> Self {
         let shard = asked.shard();

@@ -22,7 +22,7 @@ impl Piece {
 }
 
 /// Has shards with so many bytes of input become `count`: the largest are cut where there are to be more, and where there are to be fewer those
-/// neighbours become one that have the least together. All others stay as they are.
+/// neighbours become one that have the least together. All others keep their ranges.
 /// `Invalid`: counts that no dataset has.
 pub fn pieces(bytes: &[u64], count: u32) -> Result<Vec<Piece>> {
     let mut pieces = each(bytes)?;

@@ -102,7 +102,15 @@ impl KeyMap {
 
     /// The same for several ranges, ascending, each once.
     pub fn meeting_any(&self, ranges: &[KeyRange]) -> BTreeSet<usize> {
-        ranges.iter().flat_map(|range| self.meeting(range)).collect()
+        let mut all = BTreeSet::new();
+        for range in ranges {
+            // Of keys by their hash each range has all.
+            if all.len() == self.shards() {
+                break;
+            }
+            all.extend(self.meeting(range));
+        }
+        all
     }
 
     /// For each shard of another map those of this one that its keys come from, ascending.

@@ -37,7 +37,7 @@ impl Leaving {
         self.0.lock().all.values().fold(0_u64, |sum, held| sum.saturating_add(held()))
     }
 
-    /// A connection that begins, which says how many bytes it is.
+    /// A connection that begins, which says about how many bytes it is: by TLS a little more, and less while a long answer is on its way.
     pub(crate) fn begin(&self, held: impl Fn() -> u64 + Send + Sync + 'static) -> Line {
         let mut lines = self.0.lock();
         lines.last += 1;

@@ -56,7 +56,7 @@ pub(super) fn mark(stage: &RunningStage) -> Mark {
 
 /// Takes these partitions out of those that wait, as many of them as do; none when none does. What waits gives its front only, so that
 /// no more than has all of them is taken, and the others put back, in their order. One that waits twice, which only Ballista could say why, is
-/// taken once, and counts as one.
+/// taken once as far as is looked, and counts as one.
 pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option<Vec<usize>> {
     let Some(wanted) = wanted else { return in_order(stage.pending.next_slice(usize::MAX).into_iter().collect()) };
     let (mut taken, mut left, mut many) = (BTreeSet::new(), Vec::new(), wanted.len());

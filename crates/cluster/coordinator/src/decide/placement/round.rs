@@ -8,6 +8,7 @@ use forebay_types::{RouteKey, SegmentId, WorkerId};
 
 use super::replicas::{Replica, ReplicaState};
 use super::segments::Tracked;
+use super::window::HELD_BYTES_MAX;
 use super::{Checkpoint, Outcome, Placement, TRACKED_MAX};
 
 /// A plan that takes longer than so many windows is not waited for.
@@ -140,9 +141,10 @@ impl Placement {
             }
             let Some(key) = self.by_id.get(&end.segment).copied() else { continue };
             let Some(tracked) = self.segments.get_mut(&key) else { continue };
-            if end.held_bytes > 0 {
+            let told = end.held_bytes.min(HELD_BYTES_MAX);
+            if told > 0 {
                 // What it has is what it could get; what is missing comes with the first read.
-                let held_bytes = if end.hold { end.held_bytes.max(tracked.used_bytes() / 2 + 1) } else { end.held_bytes };
+                let held_bytes = if end.hold { told.max(tracked.used_bytes() / 2 + 1) } else { told };
                 tracked.replicas.insert(worker, Replica { state: ReplicaState::Held, held_bytes });
             } else {
                 tracked.replicas.remove(worker);

@@ -18,7 +18,7 @@ const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
 /// Time between two plans that new objects call for.
 const FRESH_GAP: Duration = Duration::from_secs(1);
 /// Bytes that are believed to be held of a segment: cells, which are not cut at 64 MiB, are far smaller.
-const HELD_BYTES_MAX: u64 = 1 << 40;
+pub(super) const HELD_BYTES_MAX: u64 = 1 << 40;
 /// A window that lasted longer than so many periods is counted as if it had lasted one.
 const LONG: f64 = 1.5;
 

@@ -186,6 +186,26 @@ fn a_copy_that_fails_changes_nothing_and_is_tried_with_the_next_plan() {
     assert_eq!(beat_with(&mut state, now + 0.3, blank(2)).orders.len(), 1);
 }
 
+#[test]
+fn a_copy_that_is_said_to_be_larger_than_anything_counts_as_the_most_that_one_can_be() {
+    let (mut state, now, window) = two_workers();
+    let hot = key_at_home(1, 2);
+    for worker in [1, 2] {
+        let uses = if worker == 1 { vec![read(&hot, 100, 5 * MIB)] } else { vec![] };
+        report(&mut state, now, worker, window, uses);
+    }
+    tick(&mut state, now + 0.2);
+    assert_eq!(beat_with(&mut state, now + 0.3, blank(2)).orders.len(), 1);
+    let ended = vec![OrderEnd { segment: segment(&hot), hold: true, held_bytes: u64::MAX }];
+    assert_eq!(beat_with(&mut state, now + 0.4, Heartbeat { ended, ..blank(2) }).orders, []);
+    // Twice of it is reckoned with here, and no number is so large.
+    let now = next_window(&mut state, now + 0.4, &[1, 2], |worker| match worker {
+        1 => vec![read(&hot, 100, 5 * MIB)],
+        _ => vec![],
+    });
+    assert_eq!(holders(&table(&mut state, now + 0.1), &hot), [1, 2]);
+}
+
 /// Goes on to the next window's end, has the workers report, and makes the plan.
 pub(super) fn next_window(state: &mut State, now: f64, live: &[u64], uses: impl Fn(u64) -> Vec<SegmentUse>) -> f64 {
     let before = beat_with(state, now, blank(live[0])).window;

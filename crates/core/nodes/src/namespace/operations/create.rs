@@ -99,6 +99,12 @@ impl Namespace {
         let table = self.open_table(dir)?;
         table.check_holds(NodeType::File)?;
         let affinity = options.within(&table.affinity);
+        // What fails leaves nothing, no label of a location either.
+        if !affinity.location.is_anywhere()
+            && let Some(old) = table.find(name)
+        {
+            return Err(exists(name, old.kind()));
+        }
         self.check_free(dir, name)?;
         self.check_room(name.len() as u64 + ROOM_BYTES)?;
         Ok(Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?))
