@@ -3,6 +3,9 @@
 use forebay_types::WorkerId;
 use smallvec::SmallVec;
 
+/// Bytes that are believed to be held of a segment: cells, which are not cut at 64 MiB, are far smaller.
+pub(super) const HELD_BYTES_MAX: u64 = 1 << 40;
+
 /// What is known of a segment on a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Replica {

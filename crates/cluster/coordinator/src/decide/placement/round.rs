@@ -6,9 +6,8 @@ use forebay_placement::Policy;
 use forebay_protocol::{Order, OrderEnd};
 use forebay_types::{RouteKey, SegmentId, WorkerId};
 
-use super::replicas::{Replica, ReplicaState};
+use super::replicas::{HELD_BYTES_MAX, Replica, ReplicaState};
 use super::segments::Tracked;
-use super::window::HELD_BYTES_MAX;
 use super::{Checkpoint, Outcome, Placement, TRACKED_MAX};
 
 /// A plan that takes longer than so many windows is not waited for.

@@ -9,7 +9,7 @@ use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes
 
 use super::super::whole::failpoint;
 use super::Placement;
-use super::replicas::{Replica, ReplicaState};
+use super::replicas::{HELD_BYTES_MAX, Replica, ReplicaState};
 use super::round::Round;
 use super::segments::Counted;
 
@@ -17,8 +17,6 @@ use super::segments::Counted;
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
 /// Time between two plans that new objects call for.
 const FRESH_GAP: Duration = Duration::from_secs(1);
-/// Bytes that are believed to be held of a segment: cells, which are not cut at 64 MiB, are far smaller.
-pub(super) const HELD_BYTES_MAX: u64 = 1 << 40;
 /// A window that lasted longer than so many periods is counted as if it had lasted one.
 const LONG: f64 = 1.5;
 
